@@ -1,0 +1,34 @@
+# `make chat` and `make test` need Python 3.11 or newer and nothing else; the first call builds .venv.
+
+PYTHON ?= $(shell for p in python3.14 python3.13 python3.12 python3.11 python3 python; do \
+	command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+	&& { echo $$p; break; }; done)
+BIN := .venv/bin
+READY := .venv/ready
+
+.PHONY: env chat test bench clean
+
+env: $(READY)
+
+$(READY): pyproject.toml constraints.txt
+	@test -n "$(PYTHON)" || { echo "Frontmind needs Python 3.11 or newer; install it or call: make PYTHON=/path/to/python" >&2; exit 2; }
+	@echo "Preparing .venv (once, a minute or two) ..." >&2
+	@$(PYTHON) -m venv .venv </dev/null
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
+		--editable '.[chat,dev]' </dev/null >&2
+	@touch $@
+
+chat: $(READY)
+	@$(BIN)/frontmind chat $(ARGS)
+
+test: $(READY)
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/pytest $(ARGS)
+
+bench: $(READY)
+	@$(BIN)/python -m benchmarks.layouts $(ARGS)
+
+clean:
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis

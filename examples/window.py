@@ -1,0 +1,46 @@
+"""A window for your own agent: one trinket of your own, a message list, and a request for your client."""
+
+import asyncio
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from frontmind.events import ComposeSystemPromptEvent, EventBus, SystemPromptComposedEvent, TurnContext
+from frontmind.providers.encoding.anthropic import encode_anthropic
+from frontmind.trinkets import EventAwareTrinket, TimeManager, TrinketPlacement
+from frontmind.values.message import assistant, user
+from frontmind.window.window import Window
+from frontmind.working_memory.core import WorkingMemory
+
+
+class Weather(EventAwareTrinket):
+    section_name = "weather_section"
+
+    def generate_content(self, context: TurnContext) -> str:
+        return "Sunny, 18 °C in Lisbon."
+
+
+async def main() -> None:
+    bus = EventBus()
+    memory = WorkingMemory(bus)
+    memory.register_trinket(TimeManager())
+    memory.register_trinket(Weather(), placement=TrinketPlacement.NOTIFICATION_CENTER)
+
+    composed: list[SystemPromptComposedEvent] = []
+    bus.subscribe(SystemPromptComposedEvent, composed.append)
+    now = datetime(2026, 11, 30, 9, 15, tzinfo=ZoneInfo("Europe/Lisbon"))
+    await bus.publish(ComposeSystemPromptEvent(TurnContext("trip", 2, now), "You plan trips."))
+
+    window = Window(
+        cached_system=composed[-1].cached_content,
+        uncached_system=composed[-1].non_cached_content,
+        history=(user("Hello!"), assistant("Hello! Where to?")),
+        notification_center=composed[-1].notification_center,
+        turn=(user("Lisbon. What do I wear today?"),),
+    )
+    request = encode_anthropic(window, model="claude-sonnet-5", max_output_tokens=1024)
+    for message in request["messages"]:
+        print(message["role"], "|", message["content"][0]["text"])
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -1,0 +1,1 @@
+"""The assistant: the orchestrator that runs a turn, and the only wiring."""

@@ -1,0 +1,259 @@
+"""The orchestrator runs a turn: store the message, gather, compose, encode, stream, store the reply.
+
+It owns no state of the conversation: everything that matters is in the store before and after each step, so a
+process that dies in between loses nothing that was accepted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from frontmind.assistant.report import SystemChange, TurnReport
+from frontmind.assistant.window_builder import BuiltWindow, WindowBuilder
+from frontmind.continuum.fit import window_start_to_fit
+from frontmind.continuum.history import read_turns
+from frontmind.errors import ModelError, RequestRefused, UsageError, WindowTooLarge
+from frontmind.events import EventBus, TurnCompletedEvent
+from frontmind.providers.protocol import Finished, Model, Request, TextDelta
+from frontmind.stores.protocols import Store
+from frontmind.values.clock import Clock
+from frontmind.values.message import Message, assistant, user
+from frontmind.values.records import Completion, Turn
+from frontmind.values.section import PLACEMENT_SYSTEM
+from frontmind.values.usage import Usage
+from frontmind.window.blocks import message_text
+from frontmind.window.canonical import digest
+from frontmind.window.framing import Framing
+from frontmind.window.window import Window
+
+SEGMENT_PAUSE = timedelta(minutes=60)
+_FINGERPRINT_LENGTH = 16
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """Everything that is fixed before the model is called."""
+
+    built: BuiltWindow
+    request: Request
+    left_out: int
+
+
+@dataclass(slots=True)
+class _Received:
+    """What has come from the model so far."""
+
+    pieces: list[str] = field(default_factory=list)
+    first_at: float | None = None
+    finished: Finished | None = None
+
+
+class Orchestrator:
+    """Runs the turns of one conversation.
+
+    Args:
+        store: where everything is kept.
+        model: who answers.
+        bus: where the end of a turn is announced.
+        builder: makes the window; on the same bus and conversation.
+        clock: the only clock of the turn.
+        conversation: the conversation's name.
+        timer: seconds from an arbitrary start, for durations.
+    """
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        model: Model,
+        bus: EventBus,
+        builder: WindowBuilder,
+        clock: Clock,
+        conversation: str,
+        timer: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self._store = store
+        self._model = model
+        self._bus = bus
+        self._builder = builder
+        self._clock = clock
+        self._conversation = conversation
+        self._timer = timer
+
+    async def run_turn(self, text: str, *, on_text: Callable[[str], None] | None = None) -> TurnReport:
+        """Answer a message. When this returns, the reply is stored.
+
+        Args:
+            text: the user message; accepted, and on disk, before the model is called.
+            on_text: called with each piece of the reply as it comes.
+
+        Raises:
+            UsageError: the message is blank; nothing was stored.
+            RequestRefused: the provider will never take this message; it is kept, and not sent again.
+            ModelError: the model failed. What it had said is kept as an interrupted reply; a message without any
+                reply is kept and sent along with the next one.
+            RequiredSectionFailed: a required trinket failed; the message is kept as above.
+            asyncio.CancelledError: the turn was cancelled; what had been said is kept as above.
+        """
+        if not text.strip():
+            raise UsageError("the message is empty; write something")
+        async with self._store.turn_lock(self._conversation):
+            before = read_turns(await self._store.turns(self._conversation))
+            turn = await self._store.begin_turn(
+                self._conversation, user(text), self._clock.now(), segment_pause=SEGMENT_PAUSE
+            )
+            try:
+                prepared = await self._prepare(turn, before.previous_message_at)
+                return await self._ask(turn, prepared, on_text)
+            except RequestRefused:
+                await self._store.refuse_turn(turn.id)
+                raise
+
+    async def _prepare(self, turn: Turn, previous_message_at: datetime | None) -> _Prepared:
+        """Compose and encode; turns leave the window until it fits into the model's context."""
+        turns = await self._store.turns(self._conversation)
+        start = first = await self._store.window_start(self._conversation)
+        while True:
+            built = await self._builder.for_turn(
+                turn, turns, window_start=start, previous_message_at=previous_message_at
+            )
+            request = self._model.encode(built.window)
+            following = await self._start_that_fits(turns, start, request)
+            if following is None:
+                return _Prepared(built, request, left_out=start - first)
+            start = following
+            await self._store.move_window_start(self._conversation, start)
+
+    async def _start_that_fits(self, turns: Sequence[Turn], start: int, request: Request) -> int | None:
+        """The first turn that may stay, or None when the request fits as it is.
+
+        Raises:
+            WindowTooLarge: it does not fit, and no turn is left to leave out.
+        """
+        limit = self._model.context_limit
+        if limit is None:
+            return None
+        counted = await self._model.count_request(request)
+        room = limit - min(self._model.max_output_tokens, limit // 4)
+        if counted.tokens <= room:
+            return None
+        following = window_start_to_fit(turns, start=start, tokens=counted.tokens, room=room)
+        if following is None:
+            raise WindowTooLarge(
+                f"the message is too large for {self._model.name}: with it the window has {counted.tokens} tokens, "
+                f"and {room} fit; shorten it or choose a model with a larger context",
+                model=self._model.name,
+                tokens=counted.tokens,
+                limit=limit,
+            )
+        return following
+
+    async def _ask(self, turn: Turn, prepared: _Prepared, on_text: Callable[[str], None] | None) -> TurnReport:
+        expected = await self._model.expected_cached(prepared.request)
+        request_hash = await self._store.save_request(prepared.request)
+        received = _Received()
+        started = self._timer()
+        try:
+            await self._receive(prepared.request, received, on_text)
+        except (ModelError, asyncio.CancelledError):
+            # Shielded: a second Ctrl-C must not undo what the first one kept.
+            await asyncio.shield(self._keep_interrupted(turn, prepared, request_hash, "".join(received.pieces)))
+            raise
+        seconds = self._timer() - started
+        finished = received.finished
+        if finished is None or not message_text(finished.message).strip():
+            raise ModelError(f"{self._model.name} gave an empty reply; send the message again", model=self._model.name)
+        await self._keep(turn, prepared, request_hash, finished.message, finished.usage, interrupted=False)
+        return TurnReport(
+            turn=turn.number,
+            reply=finished.message.text,
+            model=self._model.name,
+            framing=Framing.ASSISTANT,
+            window=prepared.built.window,
+            request=request_hash,
+            usage=finished.usage,
+            expected_cached=expected,
+            stop=finished.stop,
+            first_token_seconds=seconds if received.first_at is None else received.first_at - started,
+            seconds=seconds,
+            failures=prepared.built.failures,
+            system_change=await self._system_change(prepared.built, finished.usage),
+            left_out=prepared.left_out,
+            joined=len(prepared.built.continuum.unanswered) - len(turn.user.parts),
+        )
+
+    async def _receive(self, request: Request, received: _Received, on_text: Callable[[str], None] | None) -> None:
+        stream = self._model.stream(request)
+        try:
+            async for event in stream:
+                if isinstance(event, TextDelta):
+                    if received.first_at is None:
+                        received.first_at = self._timer()
+                    received.pieces.append(event.text)
+                    if on_text is not None:
+                        on_text(event.text)
+                else:
+                    received.finished = event
+        finally:
+            # Ends the call at the provider now, and not when the garbage collector comes by.
+            if isinstance(stream, AsyncGenerator):
+                await stream.aclose()
+
+    async def _keep_interrupted(self, turn: Turn, prepared: _Prepared, request_hash: str, text: str) -> None:
+        """Keep the reply that was cut off; without one, the turn stays open and its message waits for the next."""
+        if not text.strip():
+            return
+        prompt = await self._model.count_request(prepared.request)
+        output = await self._model.count_text(text)
+        usage = Usage(prompt.tokens, 0, 0, output.tokens, estimated=True)
+        await self._keep(turn, prepared, request_hash, assistant(text), usage, interrupted=True)
+
+    async def _keep(
+        self,
+        turn: Turn,
+        prepared: _Prepared,
+        request_hash: str,
+        reply: Message,
+        usage: Usage,
+        *,
+        interrupted: bool,
+    ) -> None:
+        completion = Completion(
+            reply=reply,
+            answered_at=self._clock.now(),
+            request=request_hash,
+            model=self._model.name,
+            usage=usage,
+            interrupted=interrupted,
+            system_fingerprint=_fingerprint(prepared.built.window),
+        )
+        await self._store.complete_turn(turn.id, completion)
+        await self._bus.publish(
+            TurnCompletedEvent(prepared.built.context, turn.user, reply, usage, completion.answered_at)
+        )
+
+    async def _system_change(self, built: BuiltWindow, usage: Usage) -> SystemChange | None:
+        last = built.continuum.last_done
+        if last is None or not last.system_fingerprint:
+            return None
+        now, then = _fingerprint(built.window), last.system_fingerprint
+        changed = sorted(name for name in {*now, *then} if now.get(name) != then.get(name))
+        if not changed:
+            return None
+        # Without the change, system and history up to the last exchange would have come from the cache.
+        stable = [section.content for section in built.window.sections if section.placement == PLACEMENT_SYSTEM]
+        stable += [message_text(message) for message in built.window.history[:-2]]
+        counted = await self._model.count_text("\n\n".join(stable))
+        return SystemChange(tuple(changed), max(0, counted.tokens - usage.cached))
+
+
+def _fingerprint(window: Window) -> dict[str, str]:
+    return {
+        section.name: digest(section.content.encode("utf-8", "backslashreplace"))[:_FINGERPRINT_LENGTH]
+        for section in window.sections
+        if section.placement == PLACEMENT_SYSTEM
+    }

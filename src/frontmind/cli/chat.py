@@ -1,0 +1,146 @@
+"""``frontmind chat``: talk to the assistant, in a terminal, through a pipe, or for one turn."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+from frontmind.cli.interrupt import interruptible
+from frontmind.cli.options import (
+    DbOption,
+    JsonOption,
+    ModelOption,
+    NowOption,
+    TimezoneOption,
+    resolve_clock,
+    resolve_db,
+)
+from frontmind.cli.prompt import LineEditor
+from frontmind.cli.session import Session, open_session
+from frontmind.cli.settings import load_settings
+from frontmind.cli.slash import is_command, run_command, tool_descriptions
+from frontmind.cli.terminal import note, say
+from frontmind.cli.views import JsonView, TextView, View
+from frontmind.errors import FrontmindError, ModelUnavailable, StoreError
+from frontmind.providers.names import choose_model
+from frontmind.providers.opening import open_model
+from frontmind.stores.sqlite import SqliteStore
+
+EXIT_FINE = 0
+EXIT_PROBLEM = 1
+EXIT_INTERRUPTED = 130
+_LEAVE = -1
+
+Fatal: TypeAlias = tuple[type[FrontmindError], ...]
+
+
+def chat(
+    message: Annotated[
+        str | None, typer.Option("--message", metavar="TEXT", help="One turn with this message.", show_default=False)
+    ] = None,
+    model: ModelOption = None,
+    db: DbOption = None,
+    now: NowOption = None,
+    timezone: TimezoneOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Talk to the assistant. Input may be piped in, a message or command a line; /help lists the commands."""
+    code = asyncio.run(_chat(message, model=model, db=db, now=now, timezone=timezone, as_json=as_json))
+    if code != EXIT_FINE:
+        raise typer.Exit(code)
+
+
+async def _chat(
+    message: str | None, *, model: str | None, db: str | None, now: str | None, timezone: str | None, as_json: bool
+) -> int:
+    settings = load_settings()
+    clock = resolve_clock(now, timezone, settings)
+    name = choose_model(model, os.environ)
+    path = resolve_db(db, settings)
+    async with AsyncExitStack() as stack:
+        # The database first: it opens at once, and a wrong one should not cost the loading of a model.
+        store = SqliteStore.open(path)
+        stack.push_async_callback(store.close)
+        opened = await open_model(
+            name,
+            cache_dir=settings.cache,
+            max_output_tokens=settings.max_output_tokens,
+            local_context=settings.local_context,
+            announce=note,
+        )
+        stack.push_async_callback(opened.close)
+        session = await stack.enter_async_context(open_session(store, opened, clock, tool_descriptions()))
+        view: View = JsonView() if as_json else TextView()
+        if message is not None:
+            return await _handle(session, message, view, fatal=(FrontmindError,))
+        if sys.stdin.isatty():
+            return await _interactive(session, path, view)
+        return await _piped(session, view)
+
+
+async def _piped(session: Session, view: View) -> int:
+    code = EXIT_FINE
+    while line := sys.stdin.readline():
+        text = line.rstrip("\r\n")
+        if not text.strip():
+            continue
+        view.asked(text)
+        # Nobody is there to start a server or to free a disk: further lines would only fail as well.
+        outcome = await _handle(session, text, view, fatal=(ModelUnavailable, StoreError))
+        if outcome == _LEAVE:
+            break
+        if outcome == EXIT_INTERRUPTED:
+            return outcome
+        code = max(code, outcome)
+    return code
+
+
+async def _interactive(session: Session, db: str, view: View) -> int:
+    editor = LineEditor(None if db == ":memory:" else Path(f"{db}.history"))
+    say(f"Frontmind with {session.model.name}. Alt-Enter begins a new line, Ctrl-C stops a reply, /help, /quit.")
+    while True:
+        try:
+            text = await editor.read()
+        except KeyboardInterrupt:
+            say("(/quit or Ctrl-D leaves)")
+            continue
+        except EOFError:
+            return EXIT_FINE
+        if not text.strip():
+            continue
+        if await _handle(session, text, view, fatal=()) == _LEAVE:
+            return EXIT_FINE
+
+
+async def _handle(session: Session, text: str, view: View, *, fatal: Fatal) -> int:
+    """Carry out a command or a turn, and show it.
+
+    Args:
+        fatal: the errors that end the program; the others are shown, and the chat goes on.
+
+    Returns:
+        An exit code, or `_LEAVE`.
+    """
+    try:
+        if is_command(text):
+            outcome = await run_command(session, text)
+            view.done(outcome)
+            return _LEAVE if outcome.leaves else EXIT_FINE
+        report = await interruptible(session.orchestrator.run_turn(text, on_text=view.piece))
+    except FrontmindError as error:
+        if isinstance(error, fatal):
+            raise
+        view.failed(error)
+        return EXIT_PROBLEM
+    if report is None:
+        view.stopped()
+        return EXIT_INTERRUPTED
+    session.last = report
+    view.answered(report)
+    return EXIT_FINE

@@ -1,0 +1,79 @@
+"""The options that every command takes, and what they come to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+from zoneinfo import ZoneInfo
+
+import typer
+from tzlocal import get_localzone_name
+
+from frontmind.cli.settings import Settings
+from frontmind.errors import UsageError
+from frontmind.values.clock import Clock, FixedClock, SystemClock, find_zone, parse_moment
+
+DbOption = Annotated[
+    str | None, typer.Option("--db", metavar="FILE", help="The database; also FRONTMIND_DB.", show_default=False)
+]
+NowOption = Annotated[
+    str | None,
+    typer.Option("--now", metavar="ISO8601", help="A clock that stands still at this moment.", show_default=False),
+]
+TimezoneOption = Annotated[
+    str | None,
+    typer.Option(
+        "--timezone", metavar="ZONE", help="Your IANA time zone; also FRONTMIND_TIMEZONE.", show_default=False
+    ),
+]
+ModelOption = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        metavar="NAME",
+        help="local, local:PATH.gguf, anthropic:NAME, openai:NAME, ollama:NAME, compatible:NAME@URL, echo, "
+        "scripted:FILE; also FRONTMIND_MODEL.",
+        show_default=False,
+    ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def resolve_clock(now: str | None, timezone: str | None, settings: Settings) -> Clock:
+    """The clock of this run.
+
+    Raises:
+        UsageError: the zone is unknown, or the moment cannot be read.
+    """
+    zone = _resolve_zone(settings.timezone if timezone is None else timezone)
+    return SystemClock(zone) if now is None else FixedClock(parse_moment(now, zone), zone)
+
+
+def _resolve_zone(name: str | None) -> ZoneInfo:
+    if name is not None:
+        return find_zone(name)
+    try:
+        return find_zone(get_localzone_name() or "UTC")
+    except (LookupError, ValueError, OSError, UsageError) as error:
+        raise UsageError(
+            "the machine's time zone cannot be found out; pass --timezone, such as Europe/Berlin"
+        ) from error
+
+
+def resolve_db(option: str | None, settings: Settings) -> str:
+    """The database of this run, as a path or ``:memory:``."""
+    return option if option is not None else str(settings.db)
+
+
+def read_text_file(path: Path, what: str) -> str:
+    """The text of a file that the person named.
+
+    Raises:
+        UsageError: it cannot be read, or is not UTF-8.
+    """
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise UsageError(f"cannot read {what} {path} ({error.strerror}); check the path") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{what} {path} is not UTF-8 text; convert it first") from error

@@ -1,0 +1,48 @@
+"""What the environment sets: FRONTMIND_DB, FRONTMIND_TIMEZONE, FRONTMIND_CACHE, FRONTMIND_MAX_OUTPUT_TOKENS.
+
+FRONTMIND_MODEL and the providers' keys are read where the model is chosen.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from platformdirs import user_cache_path, user_data_path
+from pydantic import Field, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from frontmind.errors import UsageError
+
+
+class Settings(BaseSettings):
+    """The settings of one run.
+
+    Attributes:
+        db: the database file.
+        timezone: the IANA zone of the user; None for the machine's.
+        cache: the folder for models.
+        max_output_tokens: the most tokens of a reply.
+        local_context: the most tokens that the local engine holds, capped by what the model was trained for.
+    """
+
+    model_config = SettingsConfigDict(env_prefix="FRONTMIND_", env_ignore_empty=True, frozen=True, extra="ignore")
+
+    db: Path = Field(default_factory=lambda: user_data_path("frontmind") / "frontmind.db")
+    timezone: str | None = None
+    cache: Path = Field(default_factory=lambda: user_cache_path("frontmind"))
+    max_output_tokens: int = Field(default=512, ge=1, le=128_000)
+    local_context: int = Field(default=8192, ge=512)
+
+
+def load_settings() -> Settings:
+    """Read the environment.
+
+    Raises:
+        UsageError: a variable has a value that cannot be used.
+    """
+    try:
+        return Settings()
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = f"FRONTMIND_{'_'.join(str(part) for part in first['loc'])}".upper()
+        raise UsageError(f"{name} cannot be used: {first['msg']}") from error

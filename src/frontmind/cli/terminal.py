@@ -1,0 +1,99 @@
+"""Printing to a terminal: what others wrote cannot move the cursor, and what is measured has one form."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from frontmind.assistant.report import TurnReport
+from frontmind.window.blocks import CacheState, CountedBlock
+
+# Controls but tab and line feed, and the characters that reorder text: in a terminal they can hide or forge output.
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def printable(text: str) -> str:
+    """The text with controls replaced by U+FFFD, so that printing it does nothing but show it."""
+    return _UNPRINTABLE.sub("\ufffd", text)
+
+
+def say(text: str) -> None:
+    """A line for the person, on standard output."""
+    sys.stdout.write(printable(text) + "\n")
+    sys.stdout.flush()
+
+
+def note(text: str) -> None:
+    """A line beside the output proper, on standard error."""
+    sys.stderr.write(printable(text) + "\n")
+    sys.stderr.flush()
+
+
+def cache_line(report: TurnReport) -> str:
+    """The line under a reply: what the cache really gave, and what the turn took."""
+    usage = report.usage
+    about = "~" if usage.estimated else ""
+    share = 100 * usage.cached / usage.input if usage.input else 0.0
+    expected = "" if report.expected_cached is None else f", expected {report.expected_cached:,}"
+    written = f" · {usage.written:,} written to the cache" if usage.written else ""
+    return (
+        f"[turn {report.turn} · cache: {about}{usage.cached:,} of {about}{usage.input:,} prompt tokens "
+        f"({share:.0f} %){expected}{written} · {about}{usage.output:,} tokens out · "
+        f"first after {report.first_token_seconds:.2f} s, all after {report.seconds:.2f} s]"
+    )
+
+
+def report_lines(report: TurnReport) -> list[str]:
+    """What else the person should know of a turn; usually nothing."""
+    lines = [
+        f"[{failure.section} is unavailable since {failure.since}: {failure.reason}]" for failure in report.failures
+    ]
+    if report.joined > 0:
+        lines.append(f"[{report.joined} earlier message(s) without a reply went along]")
+    if report.left_out:
+        lines.append(f"[{report.left_out} old turn(s) left the window, which was full; they stay in the search]")
+    if report.system_change is not None:
+        names = ", ".join(report.system_change.sections)
+        lines.append(
+            f"[changed in the system prompt: {names}; ~{report.system_change.tokens:,} tokens were not cached]"
+        )
+    return lines
+
+
+_COLOURS = {
+    CacheState.CACHED: "green",
+    CacheState.PARTLY: "yellow",
+    CacheState.FRESH: "cyan",
+    CacheState.UNKNOWN: "dim",
+}
+_WORDS = {state: state.value for state in CacheState} | {CacheState.UNKNOWN: ""}
+
+
+def context_table(blocks: Sequence[CountedBlock], title: str) -> Table:
+    """The window as a table: section, placement, tokens, cached or fresh."""
+    table = Table(title=title, title_justify="left", show_footer=True)
+    total = sum(block.tokens for block in blocks)
+    table.add_column("section", footer="all")
+    table.add_column("placement")
+    exact = all(block.exact for block in blocks)
+    table.add_column("tokens", justify="right", footer=f"{'' if exact else '~'}{total:,}")
+    table.add_column("cache")
+    for block in blocks:
+        colour = _COLOURS[block.state]
+        table.add_row(
+            escape(printable(block.name)),
+            block.placement,
+            f"{'' if block.exact else '~'}{block.tokens:,}",
+            f"[{colour}]{_WORDS[block.state]}[/{colour}]" if _WORDS[block.state] else "",
+        )
+    return table
+
+
+def console() -> Console:
+    """A console on the present standard output; colours only where it is a terminal."""
+    return Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else 100)

@@ -1,0 +1,42 @@
+"""Which turns leave the window when it no longer fits into the model's context. Pure.
+
+Leaving a turn out rewrites the start of the history and so costs the whole prompt cache; therefore it
+happens rarely and in a large step, to half of the room, never one turn at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from frontmind.values.records import Turn, TurnState
+from frontmind.window.blocks import message_text
+
+
+def window_start_to_fit(turns: Sequence[Turn], *, start: int, tokens: int, room: int) -> int | None:
+    """The number of the first turn to keep so that about half of the room is filled, at most.
+
+    Args:
+        turns: all turns by number.
+        start: the first turn in the window now.
+        tokens: tokens of the window as it is.
+        room: the most tokens that the window may have.
+
+    Returns:
+        A number larger than ``start``, or None when there is no answered turn left to leave out.
+    """
+    sizes = {
+        turn.number: len(message_text(turn.user)) + (len(message_text(turn.reply)) if turn.reply else 0)
+        for turn in turns
+        if turn.state is TurnState.DONE and turn.number >= start
+    }
+    if not sizes:
+        return None
+    surplus = tokens - room // 2
+    # Characters stand for tokens here; the caller counts again and comes back when it was not enough.
+    characters_to_drop = surplus * 3
+    dropped = 0
+    for number, size in sizes.items():
+        dropped += size
+        if dropped >= characters_to_drop:
+            return number + 1
+    return max(sizes) + 1

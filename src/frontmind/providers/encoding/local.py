@@ -1,0 +1,20 @@
+"""The request for the in-process engine: Chat Completions, with the sampling that a small model needs.
+
+The sampling is part of the request, so that what is stored is what was sent.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from frontmind.providers.encoding.openai_chat import encode_openai_chat
+from frontmind.window.window import Window
+
+# Temperature and top_p are what the model card of SmolLM2 recommends; without the penalty a model of this size
+# repeats its own last sentence for ever. The seed makes two runs comparable.
+_SAMPLING: dict[str, Any] = {"temperature": 0.2, "top_p": 0.9, "repeat_penalty": 1.1, "seed": 0}
+
+
+def encode_local(window: Window, *, max_output_tokens: int) -> dict[str, Any]:
+    """The body of ``POST /v1/chat/completions`` of llama.cpp's server for this window, without ``stream``."""
+    return {**encode_openai_chat(window, model="local", max_output_tokens=max_output_tokens), **_SAMPLING}

@@ -1,0 +1,24 @@
+"""What every wire format needs of its texts."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+_SURROGATES = re.compile("[\ud800-\udbff][\udc00-\udfff]|[\ud800-\udfff]")
+
+
+def wire_text(text: str) -> str:
+    """The text as UTF-8 can carry it: two surrogates become their character, a lone one U+FFFD. Idempotent."""
+    return _SURROGATES.sub(lambda found: found[0].encode("utf-16", "surrogatepass").decode("utf-16", "replace"), text)
+
+
+def wire_json(value: Any) -> Any:
+    """The JSON value with `wire_text` done to every text in it, keys included."""
+    if isinstance(value, str):
+        return wire_text(value)
+    if isinstance(value, list):
+        return [wire_json(item) for item in value]
+    if isinstance(value, dict):
+        return {wire_text(key): wire_json(item) for key, item in value.items()}
+    return value

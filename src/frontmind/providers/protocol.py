@@ -1,0 +1,110 @@
+"""The seam to a language model: a request goes in, text and at the end the usage come out.
+
+A request is a plain JSON object, made by a pure encoder; it is exactly what is stored, printed and sent.
+Whoever uses a `Model` does not know whose model it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol, TypeAlias
+
+from frontmind.values.message import Message
+from frontmind.values.usage import Usage
+from frontmind.window.canonical import Json
+from frontmind.window.window import Window
+
+Request: TypeAlias = Mapping[str, Json]
+
+
+class StopReason(StrEnum):
+    END = "end"
+    LENGTH = "length"
+    TOOL_CALLS = "tool_calls"
+    REFUSAL = "refusal"
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """A further piece of the reply's text."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The end of the stream.
+
+    Attributes:
+        message: the whole reply.
+        usage: the token counts of this call.
+        stop: why the model stopped.
+    """
+
+    message: Message
+    usage: Usage
+    stop: StopReason
+
+
+StreamEvent: TypeAlias = TextDelta | Finished
+
+
+@dataclass(frozen=True, slots=True)
+class TokenCount:
+    """A number of tokens, and whether the model's own tokenizer counted it."""
+
+    tokens: int
+    exact: bool
+
+
+class Model(Protocol):
+    """A model that can be asked.
+
+    ``name`` is the full name as it could be given to ``--model``; ``context_limit`` is the most tokens that a
+    request and its reply may have together, or None where the provider alone knows.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def context_limit(self) -> int | None: ...
+
+    @property
+    def max_output_tokens(self) -> int:
+        """The most tokens that a reply may have."""
+        ...
+
+    def encode(self, window: Window) -> Request:
+        """The request for this window; pure."""
+        ...
+
+    def stream(self, request: Request) -> AsyncIterator[StreamEvent]:
+        """Ask the model. Yields text as it comes and `Finished` exactly once, last.
+
+        Closing the iterator early ends the call at the provider.
+
+        Raises:
+            RequestRefused: the provider will never take this request.
+            ModelError: it failed for another reason.
+        """
+        ...
+
+    async def count_request(self, request: Request) -> TokenCount:
+        """The prompt tokens of the whole request."""
+        ...
+
+    async def count_text(self, text: str) -> TokenCount:
+        """The tokens of a text by itself."""
+        ...
+
+    async def expected_cached(self, request: Request) -> int | None:
+        """How many prompt tokens the cache should give if this request were sent now.
+
+        None where no rule is known that would tell.
+        """
+        ...
+
+    async def close(self) -> None: ...

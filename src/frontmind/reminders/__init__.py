@@ -1,0 +1,1 @@
+"""Reminders: reading the phrase that says when."""

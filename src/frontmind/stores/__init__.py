@@ -1,0 +1,1 @@
+"""Persistence: the protocols, and SQLite as their default implementation."""

@@ -1,0 +1,123 @@
+"""How values are spelled in the tables: text, moments, JSON, messages. Knows no SQL and no connection.
+
+The functions `from_…` take what their counterpart gave; they raise ValueError or TypeError for anything else,
+which `decoding` makes an error of the store.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, date, datetime
+from typing import Any, TypeAlias
+
+from frontmind.errors import UsageError
+from frontmind.stores.sqlite.failures import Damaged
+from frontmind.values.message import Message, Role
+from frontmind.values.parts import Part, Text, ToolCall, ToolResult
+from frontmind.window.canonical import Json, JsonObject
+
+StoredText: TypeAlias = str | bytes
+
+
+@contextmanager
+def decoding(what: str) -> Iterator[None]:
+    """Around code that makes a value of a row; ``what`` names the value.
+
+    Raises:
+        Damaged: nothing that was ever stored looks like this row.
+    """
+    try:
+        yield
+    except (ValueError, TypeError, LookupError) as error:
+        raise Damaged(what) from error
+
+
+def to_text(text: str) -> StoredText:
+    """The text as TEXT, or as BLOB where SQLite's TEXT cannot hold it: NUL and lone surrogates.
+
+    Each string has exactly one spelling, so that a column of them can be compared and be unique.
+    """
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", errors="surrogatepass")
+    return text.encode("utf-8") if "\0" in text else text
+
+
+def from_text(stored: StoredText) -> str:
+    """What `to_text` was given."""
+    return stored if isinstance(stored, str) else str(stored, "utf-8", errors="surrogatepass")
+
+
+def to_moment(moment: datetime) -> str:
+    """The moment in UTC, always equally long, so that moments sort as text.
+
+    Raises:
+        UsageError: the moment has no offset from UTC.
+    """
+    if moment.utcoffset() is None:
+        raise UsageError(f"the time {moment.isoformat()} has no time zone; pass an aware datetime")
+    return moment.astimezone(UTC).isoformat(timespec="microseconds")
+
+
+def from_moment(stored: str) -> datetime:
+    """What `to_moment` was given, in UTC."""
+    return datetime.fromisoformat(stored)
+
+
+def to_due(due: datetime | date) -> str:
+    """A moment or a date; the length tells which."""
+    return to_moment(due) if isinstance(due, datetime) else due.isoformat()
+
+
+def from_due(stored: str) -> datetime | date:
+    """What `to_due` was given; a moment in UTC."""
+    return from_moment(stored) if "T" in stored else date.fromisoformat(stored)
+
+
+def to_json(value: Json) -> StoredText:
+    """The value as JSON with sorted keys, from which `from_json` makes the same value again."""
+    # Not canonical_json: that escapes lone surrogates, and two escapes side by side are read as one character.
+    text = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return to_text(text)
+
+
+def from_json(stored: StoredText) -> Any:
+    """What `to_json` was given."""
+    return json.loads(from_text(stored))
+
+
+def to_message(message: Message) -> StoredText:
+    """The message as JSON."""
+    return to_json({"role": message.role.value, "parts": [_fields(part) for part in message.parts]})
+
+
+def from_message(stored: StoredText) -> Message:
+    """What `to_message` was given."""
+    match from_json(stored):
+        case {"role": "user" | "assistant" as role, "parts": [*parts]}:
+            return Message(Role(role), tuple(_part(part) for part in parts))
+    raise ValueError("this JSON is no message")
+
+
+def _fields(part: Part) -> JsonObject:
+    match part:
+        case Text(text):
+            return {"type": "text", "text": text}
+        case ToolCall(call_id, name, arguments):
+            return {"type": "tool_call", "id": call_id, "name": name, "arguments": arguments}
+        case ToolResult(call_id, text, is_error):
+            return {"type": "tool_result", "call_id": call_id, "text": text, "is_error": is_error}
+
+
+def _part(fields: object) -> Part:
+    match fields:
+        case {"type": "text", "text": str(text)}:
+            return Text(text)
+        case {"type": "tool_call", "id": str(call_id), "name": str(name), "arguments": str(arguments)}:
+            return ToolCall(call_id, name, arguments)
+        case {"type": "tool_result", "call_id": str(call_id), "text": str(text), "is_error": bool(is_error)}:
+            return ToolResult(call_id, text, is_error)
+    raise ValueError("this JSON is no part of a message")

@@ -1,0 +1,51 @@
+"""What an explicit search found, kept in view until the next answered turn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from frontmind.events import EventBus, TurnCompletedEvent, TurnContext, Unsubscribe
+from frontmind.trinkets.base import EventAwareTrinket
+from frontmind.trinkets.markup import Element
+from frontmind.trinkets.memory import hit_element
+from frontmind.values.records import SearchHit
+
+
+class GetContextTrinket(EventAwareTrinket):
+    """Shows the finds of the searches that were made since the last answered turn."""
+
+    section_name = "context_search_results"
+
+    def __init__(self) -> None:
+        self._finds: list[tuple[str, Sequence[SearchHit]]] = []
+
+    def show(self, query: str, hits: Sequence[SearchHit]) -> None:
+        """Show these finds in the next turn: what stands outside of the window.
+
+        An empty result is shown too: it is a fact as well.
+        """
+        self._finds.append((query, tuple(hits)))
+
+    def attach(self, bus: EventBus) -> Unsubscribe:
+        detach = super().attach(bus)
+        forget = bus.subscribe(TurnCompletedEvent, self._forget)
+
+        def both() -> None:
+            forget()
+            detach()
+
+        return both
+
+    def _forget(self, event: TurnCompletedEvent) -> None:
+        self._finds.clear()
+
+    async def generate_content(self, context: TurnContext) -> Sequence[Element]:
+        return [
+            Element(
+                "search",
+                tuple(hit_element(hit, context.now) for hit in hits)
+                or "Nothing was found outside of this conversation.",
+                {"query": query},
+            )
+            for query, hits in self._finds
+        ]

@@ -1,0 +1,1 @@
+"""Sections in, composed prompt out."""

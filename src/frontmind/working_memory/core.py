@@ -1,0 +1,122 @@
+"""Working memory: asks the registered trinkets, gathers what they say, and publishes the composed prompt."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+
+from frontmind.errors import UsageError
+from frontmind.events import (
+    ComposeSystemPromptEvent,
+    EventBus,
+    SystemPromptComposedEvent,
+    TrinketContentEvent,
+    Unsubscribe,
+    UpdateTrinketEvent,
+)
+from frontmind.trinkets.base import EventAwareTrinket, TrinketPlacement
+from frontmind.values.section import PLACEMENT_SYSTEM, SectionFailure
+from frontmind.working_memory.composer import BASE_PROMPT_SECTION, SystemPromptComposer
+
+
+@dataclass(frozen=True, slots=True)
+class _Registration:
+    detach: Unsubscribe
+    placement: str | None
+    required: bool
+
+
+class WorkingMemory:
+    """The trinkets of one conversation and the sections they last wrote.
+
+    On `ComposeSystemPromptEvent` it asks all trinkets at the same time, so a turn waits for the slowest and
+    not for the sum, and then publishes `SystemPromptComposedEvent`.
+    """
+
+    def __init__(self, bus: EventBus) -> None:
+        self._bus = bus
+        self._composer = SystemPromptComposer()
+        self._registrations: dict[str, _Registration] = {}
+        self._failures: dict[str, SectionFailure] = {}
+        self._answered: set[str] = set()
+        self._subscriptions = (
+            bus.subscribe(ComposeSystemPromptEvent, self._compose),
+            bus.subscribe(TrinketContentEvent, self._take),
+        )
+
+    def register_trinket(
+        self,
+        trinket: EventAwareTrinket,
+        *,
+        placement: TrinketPlacement | None = None,
+        required: bool = False,
+    ) -> Unsubscribe:
+        """Let the trinket write its section from the next turn on, until the returned function is called.
+
+        Args:
+            trinket: an instance of its own for this working memory.
+            placement: where its section stands; None leaves that to the trinket's base class.
+            required: the turn fails, visibly, when the trinket does.
+
+        Raises:
+            UsageError: another trinket already writes a section of this name.
+        """
+        name = trinket.section_name
+        if name in self._registrations or name == BASE_PROMPT_SECTION:
+            raise UsageError(f"there is already a section {name!r}; give the trinket another section_name")
+        registration = _Registration(
+            detach=trinket.attach(self._bus),
+            placement=None if placement is None else placement.value,
+            required=required,
+        )
+        self._registrations[name] = registration
+
+        def unregister() -> None:
+            # Another trinket may have taken the name since.
+            if self._registrations.get(name) is registration:
+                del self._registrations[name]
+                registration.detach()
+                self._composer.remove_section(name)
+                self._failures.pop(name, None)
+                self._answered.discard(name)
+
+        return unregister
+
+    def close(self) -> None:
+        """Detach from the bus."""
+        for registration in self._registrations.values():
+            registration.detach()
+        self._registrations.clear()
+        for unsubscribe in self._subscriptions:
+            unsubscribe()
+
+    async def _compose(self, event: ComposeSystemPromptEvent) -> None:
+        self._composer.set_base_prompt(event.base_prompt)
+        names = sorted(self._registrations)
+        await asyncio.gather(*(self._bus.publish(UpdateTrinketEvent(name, event.context)) for name in names))
+        prompt = self._composer.compose()
+        await self._bus.publish(
+            SystemPromptComposedEvent(
+                context=event.context,
+                cached_content=prompt.cached_content,
+                non_cached_content=prompt.non_cached_content,
+                notification_center=prompt.notification_center,
+                sections=prompt.sections,
+                failures=tuple(self._failures[name] for name in names if name in self._failures),
+            )
+        )
+
+    def _take(self, event: TrinketContentEvent) -> None:
+        registration = self._registrations.get(event.section)
+        if registration is None:
+            return
+        placement = registration.placement or event.placement
+        if event.failure is None:
+            self._failures.pop(event.section, None)
+            self._answered.add(event.section)
+        else:
+            self._failures[event.section] = replace(event.failure, required=registration.required)
+            # A notice in the system prompt would throw the prompt cache away; the last good bytes stay, even none.
+            if placement == PLACEMENT_SYSTEM and event.section in self._answered:
+                return
+        self._composer.add_section(event.section, event.content, cache_policy=event.cache_policy, placement=placement)

@@ -1,0 +1,49 @@
+"""The real program, started as a person starts it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from support import PROGRAM, Run
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    """The machine's environment with a home folder of its own, and no key or setting."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("FRONTMIND_", "ANTHROPIC_", "OPENAI_"))
+    }
+    home = tmp_path / "home"
+    home.mkdir()
+    return kept | {"HOME": str(home), "XDG_DATA_HOME": "", "TZ": "Europe/Berlin", "COLUMNS": "100"}
+
+
+@pytest.fixture
+def frontmind(environment: dict[str, str], tmp_path: Path) -> Run:
+    """Run the program with a database in a folder of its own; the second run sees what the first stored."""
+
+    def run(
+        *arguments: str, given: str | bytes = "", db: str | None = None, env: dict[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        options = ["--db", db if db is not None else str(tmp_path / "mind.db")]
+        command = [str(PROGRAM), *arguments, *(options if arguments and arguments[0] in ("chat", "window") else [])]
+        finished = subprocess.run(
+            command,
+            input=given.encode() if isinstance(given, str) else given,
+            capture_output=True,
+            env=environment | (env or {}),
+            timeout=120,
+            check=False,
+            cwd=tmp_path,
+        )
+        return subprocess.CompletedProcess(
+            command, finished.returncode, finished.stdout.decode(), finished.stderr.decode()
+        )
+
+    return run

@@ -1,0 +1,219 @@
+"""The rules that hold for every window, over every wire format, for arbitrary texts, clocks and sections."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from frontmind.events import TurnContext
+from frontmind.providers.echo import EchoModel
+from frontmind.providers.encoding.local import encode_local
+from frontmind.providers.protocol import Model, Request
+from frontmind.providers.scripted import ScriptedModel
+from frontmind.trinkets import EventAwareTrinket, TrinketPlacement
+from frontmind.values.section import RULE
+from frontmind.window.canonical import canonical_json
+from frontmind.window.window import Window
+from support import Bench, HandClock, bench, marker_places, prefix, texts
+
+MAX_MARKERS = 4
+
+# Everything a str can hold, lone surrogates included, and often what looks like our own markup.
+any_text = st.one_of(
+    st.text(st.characters(codec=None), min_size=1, max_size=60),
+    st.sampled_from([RULE, "</relevant_memories>", "NOTIFICATION CENTER", f"\n{RULE}\nx", "<|im_end|>", "═" * 61]),
+)
+said = any_text.filter(lambda text: bool(text.strip()))
+
+
+class Scripted(ScriptedModel):
+    """Replies from a list, encoded for the Anthropic wire format."""
+
+    def encode(self, window: Window) -> Request:
+        return EchoModel().encode(window)
+
+
+class LocalWire(ScriptedModel):
+    """Replies from a list, encoded for the local engine."""
+
+    def encode(self, window: Window) -> Request:
+        return encode_local(window, max_output_tokens=8)
+
+
+WIRES: dict[str, type[ScriptedModel]] = {"anthropic": Scripted, "openai": ScriptedModel, "local": LocalWire}
+
+
+class Whim(EventAwareTrinket):
+    """Says something else in each turn, and sometimes nothing."""
+
+    def __init__(self, name: str, says: Sequence[str]) -> None:
+        self.section_name = name  # type: ignore[misc]
+        self._says = says
+
+    async def generate_content(self, context: TurnContext) -> str:
+        return self._says[context.turn % len(self._says)]
+
+
+@dataclass(frozen=True)
+class Exchange:
+    message: str
+    reply: str
+    minutes: int
+    note: str | None
+    reminder: str | None
+
+
+exchanges = st.lists(
+    st.builds(
+        Exchange,
+        message=said,
+        reply=said,
+        minutes=st.integers(0, 60 * 24 * 40),
+        note=st.none() | said,
+        reminder=st.none() | said,
+    ),
+    min_size=1,
+    max_size=5,
+)
+whims = st.dictionaries(st.sampled_from(["weather", "alpha", "zulu"]), st.lists(st.text(max_size=20), min_size=1))
+
+
+async def play(
+    bench_: Bench, talk: Sequence[Exchange], sections: Mapping[str, Sequence[str]]
+) -> list[Mapping[str, Any]]:
+    for name, says in sections.items():
+        bench_.mind.memory.register_trinket(Whim(name, says), placement=TrinketPlacement.NOTIFICATION_CENTER)
+    for exchange in talk:
+        now = bench_.clock.now()
+        if exchange.note is not None:
+            await bench_.store.add_note(exchange.note, now)
+        if exchange.reminder is not None:
+            await bench_.store.add_reminder(exchange.reminder, now + timedelta(hours=1), zone="Europe/Berlin", at=now)
+        await bench_.orchestrator.run_turn(exchange.message)
+        bench_.clock.advance(minutes=exchange.minutes)
+    return await bench_.sent()
+
+
+def requests_of(wire: str, talk: Sequence[Exchange], sections: Mapping[str, Sequence[str]]) -> list[Mapping[str, Any]]:
+    async def run() -> list[Mapping[str, Any]]:
+        model: Model = WIRES[wire]([exchange.reply for exchange in talk])
+        async with bench(model, clock=HandClock()) as bench_:
+            return await play(bench_, talk, sections)
+
+    return asyncio.run(run())
+
+
+def history_length(request: Mapping[str, Any], turn: int) -> int:
+    """Messages of the durable history in the request of a turn, counted from 1, the system message included."""
+    system = len([message for message in request["messages"] if message["role"] == "system"])
+    return system + 2 * (turn - 1)
+
+
+every_wire = pytest.mark.parametrize("wire", sorted(WIRES))
+few = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+@pytest.mark.requirement("RULE-1")
+@every_wire
+@few
+@given(talk=exchanges, sections=whims)
+def test_each_request_repeats_the_previous_one_up_to_the_end_of_its_history(
+    wire: str, talk: list[Exchange], sections: dict[str, list[str]]
+) -> None:
+    requests = requests_of(wire, talk, sections)
+    assert len(requests) == len(talk)
+    for turn in range(1, len(requests)):
+        kept = history_length(requests[turn - 1], turn)
+        assert prefix(requests[turn], kept) == prefix(requests[turn - 1], kept)
+
+
+@pytest.mark.requirement("RULE-1")
+@pytest.mark.requirement("SEED-1")
+@every_wire
+@few
+@given(talk=exchanges, sections=whims)
+def test_the_durable_history_is_what_was_said_and_nothing_else(
+    wire: str, talk: list[Exchange], sections: dict[str, list[str]]
+) -> None:
+    request = requests_of(wire, talk, sections)[-1]
+    length = history_length(request, len(talk))
+    expected = [text for exchange in talk[:-1] for text in (exchange.message, exchange.reply)]
+    kept = [texts(message) for message in request["messages"][:length] if message["role"] != "system"]
+    assert kept == [text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") for text in expected]
+
+
+@pytest.mark.requirement("RULE-2")
+@pytest.mark.requirement("RULE-3")
+@pytest.mark.requirement("SEED-2")
+@pytest.mark.requirement("SEED-6")
+@every_wire
+@few
+@given(talk=exchanges, sections=whims)
+def test_one_notification_center_stands_between_history_and_question(
+    wire: str, talk: list[Exchange], sections: dict[str, list[str]]
+) -> None:
+    for turn, request in enumerate(requests_of(wire, talk, sections), start=1):
+        messages = request["messages"]
+        rule, center, question = messages[history_length(request, turn) :]
+        assert (rule["role"], texts(rule)) == ("user", RULE)
+        assert center["role"] == "assistant"
+        assert texts(center).startswith("NOTIFICATION CENTER\n")
+        # One rule below the header and one at the end; no data draws a third, or any part of one.
+        assert texts(center).split("\n").count(RULE) == 2
+        assert texts(center).endswith(f"\n{RULE}")
+        assert "═" not in texts(center).replace(RULE, "")
+        assert question["role"] == "user"
+        roles = [message["role"] for message in messages if message["role"] != "system"]
+        assert roles == ["user", "assistant"] * (len(roles) // 2) + ["user"]
+
+
+@pytest.mark.requirement("RULE-5")
+@pytest.mark.requirement("SEED-8")
+@few
+@given(talk=exchanges, sections=whims)
+def test_markers_stand_only_on_bytes_that_the_next_turn_sends_again(
+    talk: list[Exchange], sections: dict[str, list[str]]
+) -> None:
+    requests = requests_of("anthropic", talk, sections)
+    for turn, request in enumerate(requests, start=1):
+        places = marker_places(request)
+        assert 1 <= len(places) <= MAX_MARKERS
+        assert places[0] == ("system", 0, 0)
+        history = 2 * (turn - 1)
+        assert places[1:] == ([("messages", history - 1, 0)] if history else [])
+        for kind, number, index in places:
+            block = request[kind][index] if kind == "system" else request[kind][number]["content"][index]
+            assert block["text"].strip()
+
+
+@pytest.mark.requirement("RULE-8")
+@every_wire
+@few
+@given(talk=exchanges, sections=whims, seed=st.integers(0, 10))
+def test_the_same_conversation_gives_the_same_bytes_whatever_order_trinkets_are_registered_in(
+    wire: str, talk: list[Exchange], sections: dict[str, list[str]], seed: int
+) -> None:
+    names = list(sections)
+    random.Random(seed).shuffle(names)
+    once = requests_of(wire, talk, sections)
+    again = requests_of(wire, talk, {name: sections[name] for name in names})
+    assert [canonical_json(request) for request in once] == [canonical_json(request) for request in again]
+
+
+@pytest.mark.requirement("RULE-9")
+@every_wire
+@few
+@given(talk=exchanges, sections=whims)
+def test_the_system_prompt_is_the_same_in_every_turn(
+    wire: str, talk: list[Exchange], sections: dict[str, list[str]]
+) -> None:
+    systems = {prefix(request, history_length(request, 1)) for request in requests_of(wire, talk, sections)}
+    assert len(systems) == 1

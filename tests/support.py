@@ -1,0 +1,125 @@
+"""What several tests need: a clock that is moved by hand, an assistant put together, and a request's prefix."""
+
+from __future__ import annotations
+
+import copy
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, TypeAlias
+from zoneinfo import ZoneInfo
+
+from frontmind.assistant.orchestrator import Orchestrator
+from frontmind.assistant.wiring import Mind, build_mind, build_orchestrator
+from frontmind.providers.protocol import Model
+from frontmind.stores.sqlite import SqliteStore
+from frontmind.trinkets import ToolDescription
+from frontmind.window.canonical import canonical_json
+
+BERLIN = ZoneInfo("Europe/Berlin")
+START = datetime(2026, 11, 30, 9, 15, tzinfo=BERLIN)
+PROGRAM = Path(sys.executable).with_name("frontmind")
+Run: TypeAlias = Callable[..., "subprocess.CompletedProcess[str]"]
+"""Runs the program; the fixture ``frontmind`` is one."""
+REPOSITORY = Path(__file__).resolve().parent.parent
+SHARED_DATA = REPOSITORY.parent / "shared" / "data"
+
+
+class HandClock:
+    """A clock that stands still until it is moved."""
+
+    def __init__(self, moment: datetime = START) -> None:
+        self.moment = moment
+
+    @property
+    def zone(self) -> ZoneInfo:
+        assert isinstance(self.moment.tzinfo, ZoneInfo)
+        return self.moment.tzinfo
+
+    def now(self) -> datetime:
+        return self.moment
+
+    def advance(self, **duration: float) -> None:
+        self.moment = self.moment + timedelta(**duration)
+
+
+@dataclass
+class Bench:
+    """An assistant on a workbench."""
+
+    store: SqliteStore
+    model: Model
+    clock: HandClock
+    mind: Mind
+    orchestrator: Orchestrator
+
+    async def sent(self) -> list[Mapping[str, Any]]:
+        """The requests of all answered turns, as they were sent."""
+        turns = await self.store.turns("main")
+        return [await self.store.load_request(turn.request) for turn in turns if turn.request is not None]
+
+
+TOOLS = (
+    ToolDescription("/remind", "add a reminder", "The person writes /remind with what and when."),
+    ToolDescription("/search", "search memories and earlier messages"),
+)
+
+
+@asynccontextmanager
+async def bench(
+    model: Model,
+    *,
+    db: str = ":memory:",
+    clock: HandClock | None = None,
+    timer: Callable[[], float] = lambda: 0.0,
+) -> AsyncIterator[Bench]:
+    """An assistant over a store of its own; the model stays the caller's to close."""
+    clock = clock or HandClock()
+    store = SqliteStore.open(db)
+    mind = build_mind(store=store, clock=clock, tools=TOOLS)
+    try:
+        yield Bench(
+            store, model, clock, mind, build_orchestrator(mind, store=store, model=model, clock=clock, timer=timer)
+        )
+    finally:
+        mind.close()
+        await store.close()
+
+
+def prefix(request: Mapping[str, Any], messages: int) -> bytes:
+    """The canonical bytes of tools, system and the first ``messages`` messages, cache markers aside."""
+    kept = {key: request[key] for key in ("tools", "system") if key in request}
+    kept["messages"] = request["messages"][:messages]
+    return canonical_json(without_markers(kept))
+
+
+def without_markers(value: Any) -> Any:
+    """The value without any ``cache_control``."""
+    plain = copy.deepcopy(value)
+    if isinstance(plain, dict):
+        return {key: without_markers(item) for key, item in plain.items() if key != "cache_control"}
+    if isinstance(plain, list):
+        return [without_markers(item) for item in plain]
+    return plain
+
+
+def marker_places(request: Mapping[str, Any]) -> list[tuple[str, int, int]]:
+    """Where markers stand: ("system", 0, block) or ("messages", message, block)."""
+    places = [("system", 0, index) for index, block in enumerate(request.get("system", ())) if "cache_control" in block]
+    for number, message in enumerate(request["messages"]):
+        places += [
+            ("messages", number, index) for index, block in enumerate(message["content"]) if "cache_control" in block
+        ]
+    return places
+
+
+def texts(message: Mapping[str, Any]) -> str:
+    """All text of an encoded message, whatever its wire format."""
+    content = message["content"]
+    if isinstance(content, str):
+        return content
+    return "\n".join(str(block.get("text", block.get("content", ""))) for block in content or ())
