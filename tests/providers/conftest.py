@@ -24,7 +24,8 @@ def model_path() -> Path:
 @pytest_asyncio.fixture
 async def local_model(model_path: Path) -> AsyncIterator[LocalModel]:
     """A local model that nobody has asked anything yet."""
-    model = LocalModel(Engine(model_path), max_output_tokens=40)
+    # One thread: several wait for each other by spinning, which is very slow on a machine that does other work.
+    model = LocalModel(Engine(model_path, threads=1), max_output_tokens=20)
     try:
         yield model
     finally:

@@ -28,7 +28,7 @@ QUESTIONS = (
     "What is two plus two?",
     "Say good night.",
 )
-LONG = {"role": "user", "content": " ".join(f"word{number}" for number in range(600))}
+LONG = {"role": "user", "content": " ".join(f"word{number}" for number in range(350))}
 CHILD = """
 import asyncio, sys
 from pathlib import Path
@@ -36,7 +36,7 @@ from frontmind.providers.engine import Engine
 from frontmind.providers.local import LocalModel
 
 async def main():
-    model = LocalModel(Engine(Path(sys.argv[1])))
+    model = LocalModel(Engine(Path(sys.argv[1]), threads=1))
     request = {"model": "local", "max_tokens": 2000, "messages": [{"role": "user", "content": sys.argv[2]}]}
     async for event in model.stream(request):
         print("streaming", flush=True)
@@ -84,7 +84,7 @@ def window(number: int, history: Window | None, reply: str) -> Window:
     turn = (user(QUESTIONS[number]),)
     section = "═" * 60 + f"\nNOTIFICATION CENTER\n<datetime>{number} o'clock</datetime>\n" + "═" * 60
     if history is None:
-        return Window("You are a helpful assistant. " * 20, "", (), section, turn)
+        return Window("You are a helpful assistant. " * 15, "", (), section, turn)
     grown = (*history.history, *history.turn, assistant(reply))
     return replace(history, history=grown, notification_center=section, turn=turn)
 
@@ -100,7 +100,7 @@ async def test_each_turn_of_a_conversation_reuses_what_was_foreseen(local_model:
         reply = await foreseen(local_model, asked)
     assert cached[0] == 0
     # The system prompt is reused from the second turn on, then one more exchange each turn.
-    assert cached[1] > 100
+    assert cached[1] > 80
     assert cached[1] < cached[2] < cached[3]
 
 
@@ -231,13 +231,13 @@ async def test_the_engine_answers_only_who_has_its_key(local_model: LocalModel) 
 async def test_a_proxy_in_the_environment_changes_nothing(model_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
-    model = LocalModel(Engine(model_path))
+    model = LocalModel(Engine(model_path, threads=1))
     await foreseen(model, request("Hello"))
     await model.close()
 
 
 async def test_the_engine_prints_nothing(model_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    model = LocalModel(Engine(model_path))
+    model = LocalModel(Engine(model_path, threads=1))
     await foreseen(model, request("Hello"))
     with pytest.raises(WindowTooLarge):
         await ask(model, request("word " * 9000))
@@ -247,7 +247,7 @@ async def test_the_engine_prints_nothing(model_path: Path, capfd: pytest.Capture
 
 async def test_the_context_is_the_models_own_when_that_is_smaller(model_path: Path) -> None:
     for asked, got in ((512, 512), (10_000, 8192)):
-        engine = Engine(model_path, context=asked)
+        engine = Engine(model_path, context=asked, threads=1)
         assert engine.context_limit == got
         engine.close()
 

@@ -101,6 +101,12 @@ class TestRefused:
         with pytest.raises(StoreError, match="permissions"):
             opener(tmp_path / "file.db")
 
+    @pytest.mark.skipif(os.geteuid() == 0, reason="root may write to everything")
+    async def test_a_file_that_may_not_be_written_to(self, tmp_path: Path) -> None:
+        await make(tmp_path / "store.db")
+        (tmp_path / "store.db").chmod(0o444)
+        assert_refused(SqliteStore.open, tmp_path / "store.db", "may not be written to")
+
     @each_way
     @pytest.mark.parametrize(
         "statements",

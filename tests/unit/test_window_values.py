@@ -193,7 +193,9 @@ def test_what_is_no_moment_is_refused_with_an_example(text: str) -> None:
     st.integers(-23, 23).map(lambda hours: timezone(timedelta(hours=hours))),
 )
 def test_a_moment_comes_back_from_its_iso_text(moment: datetime, zone: timezone) -> None:
-    assert parse_moment(moment.astimezone(zone).isoformat(), BERLIN) == moment
+    parsed = parse_moment(moment.astimezone(zone).isoformat(), BERLIN)
+    # In UTC: Python finds no two moments of different zones equal in the hour that comes twice.
+    assert parsed.astimezone(UTC) == moment
 
 
 # --- errors ------------------------------------------------------------------------------------------------------

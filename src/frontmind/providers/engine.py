@@ -180,7 +180,7 @@ def try_loading(path: Path, *, name: str, context: int, stamps: Path) -> None:
     if stamp.exists():
         return
     done = subprocess.run(
-        [sys.executable, "-c", _TRIAL, str(path.absolute()), str(context)],
+        [sys.executable, "-P", "-c", _TRIAL, str(path.absolute()), str(context)],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

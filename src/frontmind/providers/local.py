@@ -213,6 +213,8 @@ class LocalModel:
         if slot is None:
             self._held = None
         elif call is not None and not call.refused and (call.generated is not None or slot.task != call.before):
+            # Unknown until the call's tokens are: what was held before is gone.
+            self._held = None
             self._held = call.held(await self._prompt(call.request), slot.tokens)
         self._task = slot.task if slot is not None else None
 

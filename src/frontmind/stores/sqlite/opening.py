@@ -5,6 +5,7 @@ A file that is not ours is told apart without changing a byte of it or beside it
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import stat
 import time
@@ -123,6 +124,9 @@ def open_for_writing(path: Path, name: str, busy_seconds: float) -> WritingSessi
     """
     if inspect(path, name) is Found.NOTHING:
         path.parent.mkdir(parents=True, exist_ok=True)
+    elif not os.access(path, os.W_OK):
+        # SQLite would open it for reading, and leave the files of its log behind.
+        raise unusable(name, "may not be written to")
     return _prepared(connect(f"{path.as_uri()}?mode=rwc", busy_seconds), name, busy_seconds)
 
 
