@@ -229,6 +229,9 @@ def test_the_local_engine_gets_the_same_messages_and_its_sampling() -> None:
         "temperature": 0.2,
         "top_p": 0.9,
         "repeat_penalty": 1.1,
+        "dry_multiplier": 0.8,
+        "dry_allowed_length": 24,
+        "dry_penalty_last_n": 4096,
         "seed": 0,
     }
 

@@ -10,12 +10,11 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from frontmind.assistant.report import SystemChange, TurnReport
 from frontmind.assistant.window_builder import BuiltWindow, WindowBuilder
 from frontmind.continuum.fit import window_start_to_fit
-from frontmind.continuum.history import read_turns
 from frontmind.errors import ModelError, RequestRefused, UsageError, WindowTooLarge
 from frontmind.events import EventBus, TurnCompletedEvent
 from frontmind.providers.protocol import Finished, Model, Request, TextDelta
@@ -102,27 +101,24 @@ class Orchestrator:
         if not text.strip():
             raise UsageError("the message is empty; write something")
         async with self._store.turn_lock(self._conversation):
-            before = read_turns(await self._store.turns(self._conversation))
+            before, start = await self._builder.read()
             turn = await self._store.begin_turn(
                 self._conversation, user(text), self._clock.now(), segment_pause=SEGMENT_PAUSE
             )
             try:
-                prepared = await self._prepare(turn, before.previous_message_at)
+                prepared = await self._prepare(turn, before, start)
                 return await self._ask(turn, prepared, on_text)
             except RequestRefused:
                 await self._store.refuse_turn(turn.id)
                 raise
 
-    async def _prepare(self, turn: Turn, previous_message_at: datetime | None) -> _Prepared:
+    async def _prepare(self, turn: Turn, before: Sequence[Turn], first: int) -> _Prepared:
         """Compose and encode; turns leave the window until it fits into the model's context."""
-        turns = await self._store.turns(self._conversation)
-        start = first = await self._store.window_start(self._conversation)
+        start = first
         while True:
-            built = await self._builder.for_turn(
-                turn, turns, window_start=start, previous_message_at=previous_message_at
-            )
+            built = await self._builder.for_turn(turn, before, window_start=start)
             request = self._model.encode(built.window)
-            following = await self._start_that_fits(turns, start, request)
+            following = await self._start_that_fits(before, start, request)
             if following is None:
                 return _Prepared(built, request, left_out=start - first)
             start = following

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 from frontmind.continuum.history import Continuum, read_turns
 from frontmind.errors import RequiredSectionFailed, RunError
@@ -53,39 +52,41 @@ class WindowBuilder:
         """Stop listening on the bus."""
         self._unsubscribe()
 
-    async def for_turn(
-        self, turn: Turn, turns: Sequence[Turn], *, window_start: int, previous_message_at: datetime | None
-    ) -> BuiltWindow:
+    async def read(self) -> tuple[Sequence[Turn], int]:
+        """The turns that a window can need, by number, and the number of the first that is sent."""
+        start = await self._store.window_start(self._conversation)
+        # One more than is sent: when every turn has left the window, the time since the last one is still known.
+        return await self._store.turns(self._conversation, since=max(1, start - 1)), start
+
+    async def for_turn(self, turn: Turn, before: Sequence[Turn], *, window_start: int) -> BuiltWindow:
         """The window of a turn that was begun.
 
         Args:
-            turn: the open turn; the newest of ``turns``.
-            turns: all turns of the conversation by number.
+            turn: the open turn.
+            before: the turns before it, as `read` gave them.
             window_start: the number of the first turn that is sent.
-            previous_message_at: when the message before this turn was stored.
 
         Raises:
             RequiredSectionFailed: a required trinket failed.
         """
-        continuum = read_turns(turns, window_start=window_start)
+        continuum = read_turns([*before, turn], window_start=window_start)
         context = TurnContext(
             conversation=self._conversation,
             turn=turn.number,
             now=turn.asked_at.astimezone(self._clock.zone),
             message=turn.user.text,
-            previous_message_at=previous_message_at,
+            previous_message_at=read_turns(before).previous_message_at,
             window_start=window_start,
         )
         return await self._build(context, continuum, (Message(Role.USER, continuum.unanswered),))
 
     async def preview(self, text: str) -> BuiltWindow:
         """The window that the next turn would have with this message. Nothing is stored."""
-        turns = await self._store.turns(self._conversation)
-        start = await self._store.window_start(self._conversation)
+        turns, start = await self.read()
         continuum = read_turns(turns, window_start=start)
         context = TurnContext(
             conversation=self._conversation,
-            turn=len(turns) + 1,
+            turn=turns[-1].number + 1 if turns else 1,
             now=self._clock.now(),
             message=text,
             previous_message_at=continuum.previous_message_at,

@@ -21,7 +21,7 @@ class Settings(BaseSettings):
         db: the database file.
         timezone: the IANA zone of the user; None for the machine's.
         cache: the folder for models.
-        max_output_tokens: the most tokens of a reply.
+        max_output_tokens: the most tokens of a reply; None for the model's default.
         local_context: the most tokens that the local engine holds, capped by what the model was trained for.
     """
 
@@ -30,7 +30,7 @@ class Settings(BaseSettings):
     db: Path = Field(default_factory=lambda: user_data_path("frontmind") / "frontmind.db")
     timezone: str | None = None
     cache: Path = Field(default_factory=lambda: user_cache_path("frontmind"))
-    max_output_tokens: int = Field(default=512, ge=1, le=128_000)
+    max_output_tokens: int | None = Field(default=None, ge=1, le=128_000)
     local_context: int = Field(default=8192, ge=512)
 
 

@@ -21,12 +21,21 @@ from frontmind.window.window import Window
 
 Encoder: TypeAlias = Callable[[Window], Request]
 
+_MAX_OUTPUT_TOKENS = 1024
+# A small model that has lost its thread goes on to the limit, on two cores at forty-five tokens a second.
+_MAX_LOCAL_OUTPUT_TOKENS = 256
 # OpenAI's newer models refuse max_tokens; other servers know only that.
 _OPENAI_MAX_TOKENS = "max_completion_tokens"
 
 
-def encoder_of(name: ModelName, *, max_output_tokens: int) -> Encoder:
+def default_output_tokens(name: ModelName) -> int:
+    """The most tokens of a reply where nobody sets it."""
+    return _MAX_LOCAL_OUTPUT_TOKENS if name.provider is Provider.LOCAL else _MAX_OUTPUT_TOKENS
+
+
+def encoder_of(name: ModelName, *, max_output_tokens: int | None = None) -> Encoder:
     """The function from a window to this model's request; needs no package, key, file or network."""
+    max_output_tokens = max_output_tokens or default_output_tokens(name)
     if name.provider in (Provider.ANTHROPIC, Provider.ECHO):
         model = name.model or name.provider.value
         return partial(encode_anthropic, model=model, max_output_tokens=max_output_tokens)
@@ -47,7 +56,7 @@ async def open_model(
     name: ModelName,
     *,
     cache_dir: Path,
-    max_output_tokens: int,
+    max_output_tokens: int | None,
     local_context: int,
     announce: Callable[[str], None],
 ) -> Model:
@@ -55,7 +64,7 @@ async def open_model(
 
     Args:
         cache_dir: the folder where the local model is kept.
-        max_output_tokens: the most tokens of a reply.
+        max_output_tokens: the most tokens of a reply; None for the model's default.
         local_context: the most tokens that the local engine holds.
         announce: told when something takes long, such as fetching the local model.
 
@@ -63,6 +72,7 @@ async def open_model(
         ModelUnavailable: a package, key or file is missing; the message says which.
         UsageError: a script cannot be read.
     """
+    max_output_tokens = max_output_tokens or default_output_tokens(name)
     if name.provider is Provider.LOCAL:
         return await LocalModel.open(
             name.model,

@@ -53,8 +53,8 @@ class ConversationStore(Protocol):
         """
         ...
 
-    async def turns(self, conversation: str) -> Sequence[Turn]:
-        """All turns by number, in every state."""
+    async def turns(self, conversation: str, *, since: int = 1) -> Sequence[Turn]:
+        """The turns whose number is at least ``since``, by number, in every state."""
         ...
 
     async def segments(self, conversation: str) -> Sequence[Segment]:

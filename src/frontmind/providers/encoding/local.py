@@ -10,9 +10,18 @@ from typing import Any
 from frontmind.providers.encoding.openai_chat import encode_openai_chat
 from frontmind.window.window import Window
 
-# Temperature and top_p are what the model card of SmolLM2 recommends; without the penalty a model of this size
-# repeats its own last sentence for ever. The seed makes two runs comparable.
-_SAMPLING: dict[str, Any] = {"temperature": 0.2, "top_p": 0.9, "repeat_penalty": 1.1, "seed": 0}
+# Temperature and top_p are what the model card of SmolLM2 recommends; the seed makes two runs comparable. A model of
+# this size repeats its last paragraph for ever: "dry" forbids verbatim repeats, and only those longer than any fact
+# that it should copy from its window.
+_SAMPLING: dict[str, Any] = {
+    "temperature": 0.2,
+    "top_p": 0.9,
+    "repeat_penalty": 1.1,
+    "dry_multiplier": 0.8,
+    "dry_allowed_length": 24,
+    "dry_penalty_last_n": 4096,
+    "seed": 0,
+}
 
 
 def encode_local(window: Window, *, max_output_tokens: int) -> dict[str, Any]:

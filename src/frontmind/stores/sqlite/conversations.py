@@ -112,10 +112,11 @@ def refuse_turn(connection: sqlite3.Connection, turn_id: int) -> None:
         raise _not_open(turn_id)
 
 
-def turns(connection: sqlite3.Connection, conversation: str) -> Sequence[Turn]:
-    """All turns by number."""
+def turns(connection: sqlite3.Connection, conversation: str, since: int) -> Sequence[Turn]:
+    """The turns from the number ``since`` on, by number."""
     rows = connection.execute(
-        f"{_SELECT_TURN} WHERE conversations.name = ? ORDER BY turns.number", (to_text(conversation),)
+        f"{_SELECT_TURN} WHERE conversations.name = ? AND turns.number >= ? ORDER BY turns.number",
+        (to_text(conversation), since),
     )
     return [_turn(row) for row in rows]
 

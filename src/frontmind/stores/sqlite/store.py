@@ -91,9 +91,9 @@ class SqliteStore:
         """Mark an OPEN turn as REFUSED."""
         await self._database.write(lambda db: conversations.refuse_turn(db, turn_id))
 
-    async def turns(self, conversation: str) -> Sequence[Turn]:
-        """All turns by number, in every state."""
-        return await self._database.read(lambda db: conversations.turns(db, conversation))
+    async def turns(self, conversation: str, *, since: int = 1) -> Sequence[Turn]:
+        """The turns whose number is at least ``since``, by number, in every state."""
+        return await self._database.read(lambda db: conversations.turns(db, conversation, since))
 
     async def segments(self, conversation: str) -> Sequence[Segment]:
         """The segments that have at least one turn which is not REFUSED, by number."""
