@@ -340,3 +340,20 @@ def test_any_phrase_is_refused_in_words_or_due_later_than_now(phrase: str, now: 
         assert found.due.astimezone(UTC).astimezone(now.tzinfo).isoformat() == found.due.isoformat()
     else:
         assert found.due >= now.date()
+
+
+@pytest.mark.parametrize(
+    "phrase",
+    [
+        "tomorrow call Anna at 9am",
+        "at 9am call Anna tomorrow",
+        "friday the report is due on monday at 9am",
+        "at 9 in the evening call Anna",
+        "in 10 minutes look at 2026-12-24",
+        "water the plants every day at 9am",
+    ],
+)
+def test_of_two_times_neither_is_guessed(phrase: str) -> None:
+    now = datetime(2026, 11, 30, 8, 0, tzinfo=ZoneInfo("Europe/Berlin"))
+    with pytest.raises(UsageError, match="two times"):
+        parse_reminder(phrase, now)

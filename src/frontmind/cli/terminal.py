@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from frontmind.assistant.report import TurnReport
+from frontmind.providers.protocol import StopReason
 from frontmind.window.blocks import CacheState, CountedBlock
 
 # Controls but tab and line feed, and the characters that reorder text: in a terminal they can hide or forge output.
@@ -53,6 +54,8 @@ def report_lines(report: TurnReport) -> list[str]:
     lines = [
         f"[{failure.section} is unavailable since {failure.since}: {failure.reason}]" for failure in report.failures
     ]
+    if report.stop is StopReason.LENGTH:
+        lines.append("[the reply was cut at the limit of output tokens; FRONTMIND_MAX_OUTPUT_TOKENS raises it]")
     if report.joined > 0:
         lines.append(f"[{report.joined} earlier message(s) without a reply went along]")
     if report.left_out:

@@ -40,6 +40,13 @@ _FLAGS = re.IGNORECASE | re.ASCII
 # A sign before a digit is not the end of the phrase: "at 9.30" and "18:00:30" are no times of this grammar.
 _AT_START = tuple(re.compile(rf"(?:{pattern})(?=\s|[,:.!?](?!\d)|$)", _FLAGS) for pattern in _PATTERNS)
 _AT_END = tuple(re.compile(rf"(?:^|(?<=\s))(?:{pattern})\s*[.!]?$", _FLAGS) for pattern in _PATTERNS)
+# What is a time as well, anywhere in the rest of the text: which of the two is meant is asked, not guessed.
+_FURTHER = re.compile(
+    rf"\b(?:at\s+(?:\d{{1,2}}(?!\d)|noon|midnight)|tomorrow|(?:on|next)\s+(?:{'|'.join(_WEEKDAYS)})"
+    r"|\d{4}-\d{2}-\d{2}|in\s+(?:\d+|an?|one)\s+(?:minute|min|hour|day|week|month|year)s?"
+    r"|in\s+the\s+(?:morning|afternoon|evening)|every\s+\w+)",
+    _FLAGS,
+)
 _FILLER = re.compile(r"^(?:me\s+)?(?:(?:to|that|about)\s+)?", re.IGNORECASE)
 _EXAMPLE = "call Anna tomorrow at 9am"
 _LARGEST = timedelta(days=366 * 100)
@@ -85,6 +92,11 @@ def _checked(rest: str, found: re.Match[str], now: datetime) -> ReminderPhrase:
     text = _remainder(rest)
     if not text:
         raise UsageError(f"what should be remembered {found[0].strip()}? Write for example: /remind {_EXAMPLE}")
+    if further := _FURTHER.search(text):
+        raise UsageError(
+            f"{found[0].strip()!r} and {further[0]!r} are two times; write it once, at the start or at the end, "
+            f"for example: /remind {_EXAMPLE}"
+        )
     try:
         due = _due(found, now)
     except (ValueError, OverflowError) as error:

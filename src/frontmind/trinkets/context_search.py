@@ -18,6 +18,7 @@ class GetContextTrinket(EventAwareTrinket):
 
     def __init__(self) -> None:
         self._finds: list[tuple[str, Sequence[SearchHit]]] = []
+        self._shown = 0
 
     def show(self, query: str, hits: Sequence[SearchHit]) -> None:
         """Show these finds in the next turn: what stands outside of the window.
@@ -37,9 +38,12 @@ class GetContextTrinket(EventAwareTrinket):
         return both
 
     def _forget(self, event: TurnCompletedEvent) -> None:
-        self._finds.clear()
+        # A search that was made while the turn ran has not been seen yet.
+        del self._finds[: self._shown]
+        self._shown = 0
 
     async def generate_content(self, context: TurnContext) -> Sequence[Element]:
+        self._shown = len(self._finds)
         return [
             Element(
                 "search",
