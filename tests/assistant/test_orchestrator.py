@@ -218,6 +218,21 @@ async def test_a_cancelled_turn_keeps_what_was_said_and_closes_the_stream(words:
     assert turn.interrupted is bool(words)
 
 
+async def test_cancelling_again_does_not_undo_what_the_first_cancelling_kept() -> None:
+    model = Waiting("half")
+    async with bench(model) as bench_:
+        task = asyncio.create_task(bench_.orchestrator.run_turn("long story"))
+        await model.spoke.wait()
+        task.cancel()
+        for _ in range(50):
+            await asyncio.sleep(0)
+            task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        turn = (await bench_.store.turns("main"))[0]
+    assert turn.reply == assistant("half")
+
+
 async def test_a_reply_without_text_is_an_error_and_the_message_is_kept() -> None:
     async with bench(ScriptedModel(["   ", "now"])) as bench_:
         with pytest.raises(ModelError, match="empty reply"):

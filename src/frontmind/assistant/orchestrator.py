@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from typing import Any
 
 from frontmind.assistant.report import SystemChange, TurnReport
 from frontmind.assistant.window_builder import BuiltWindow, WindowBuilder
 from frontmind.continuum.fit import window_start_to_fit
 from frontmind.errors import ModelError, RequestRefused, UsageError, WindowTooLarge
 from frontmind.events import EventBus, TurnCompletedEvent
+from frontmind.providers.estimate import estimate_request, estimate_tokens
 from frontmind.providers.protocol import Finished, Model, Request, TextDelta
 from frontmind.stores.protocols import Store
 from frontmind.values.clock import Clock
@@ -149,6 +152,7 @@ class Orchestrator:
         return following
 
     async def _ask(self, turn: Turn, prepared: _Prepared, on_text: Callable[[str], None] | None) -> TurnReport:
+        change = await self._changed_system(prepared.built)
         expected = await self._model.expected_cached(prepared.request)
         request_hash = await self._store.save_request(prepared.request)
         received = _Received()
@@ -156,8 +160,7 @@ class Orchestrator:
         try:
             await self._receive(prepared.request, received, on_text)
         except (ModelError, asyncio.CancelledError):
-            # Shielded: a second Ctrl-C must not undo what the first one kept.
-            await asyncio.shield(self._keep_interrupted(turn, prepared, request_hash, "".join(received.pieces)))
+            await _to_the_end(self._keep_interrupted(turn, prepared, request_hash, "".join(received.pieces)))
             raise
         seconds = self._timer() - started
         finished = received.finished
@@ -177,7 +180,7 @@ class Orchestrator:
             first_token_seconds=seconds if received.first_at is None else received.first_at - started,
             seconds=seconds,
             failures=prepared.built.failures,
-            system_change=await self._system_change(prepared.built, finished.usage),
+            system_change=change and replace(change, tokens=max(0, change.tokens - finished.usage.cached)),
             left_out=prepared.left_out,
             joined=len(prepared.built.continuum.unanswered) - len(turn.user.parts),
         )
@@ -203,9 +206,8 @@ class Orchestrator:
         """Keep the reply that was cut off; without one, the turn stays open and its message waits for the next."""
         if not text.strip():
             return
-        prompt = await self._model.count_request(prepared.request)
-        output = await self._model.count_text(text)
-        usage = Usage(prompt.tokens, 0, 0, output.tokens, estimated=True)
+        # Estimated: the model may be the very thing that failed.
+        usage = Usage(estimate_request(prepared.request), 0, 0, estimate_tokens(text), estimated=True)
         await self._keep(turn, prepared, request_hash, assistant(text), usage, interrupted=True)
 
     async def _keep(
@@ -232,7 +234,10 @@ class Orchestrator:
             TurnCompletedEvent(prepared.built.context, turn.user, reply, usage, completion.answered_at)
         )
 
-    async def _system_change(self, built: BuiltWindow, usage: Usage) -> SystemChange | None:
+    async def _changed_system(self, built: BuiltWindow) -> SystemChange | None:
+        """The system sections that changed since the last answered turn, and what they stand in front of, in tokens:
+        without the change, system and history up to the last exchange would have come from the cache.
+        """
         last = built.continuum.last_done
         if last is None or not last.system_fingerprint:
             return None
@@ -240,11 +245,19 @@ class Orchestrator:
         changed = sorted(name for name in {*now, *then} if now.get(name) != then.get(name))
         if not changed:
             return None
-        # Without the change, system and history up to the last exchange would have come from the cache.
         stable = [section.content for section in built.window.sections if section.placement == PLACEMENT_SYSTEM]
         stable += [message_text(message) for message in built.window.history[:-2]]
         counted = await self._model.count_text("\n\n".join(stable))
-        return SystemChange(tuple(changed), max(0, counted.tokens - usage.cached))
+        return SystemChange(tuple(changed), counted.tokens)
+
+
+async def _to_the_end(work: Coroutine[Any, Any, None]) -> None:
+    """Do the work even when cancelled: a second Ctrl-C must not undo what the first one kept."""
+    task = asyncio.ensure_future(work)
+    while not task.done():
+        with suppress(asyncio.CancelledError):
+            await asyncio.shield(task)
+    task.result()
 
 
 def _fingerprint(window: Window) -> dict[str, str]:
