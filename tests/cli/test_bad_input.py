@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from support import Run
+from support import PROGRAM, Run
 
 pytestmark = pytest.mark.requirement("CLI-1")
 
@@ -149,3 +149,36 @@ def test_unknown_slash_commands_and_arguments_are_explained_and_the_chat_goes_on
 def test_a_script_that_is_no_list_of_texts_is_named(frontmind: Run, tmp_path: Path) -> None:
     (tmp_path / "script.json").write_text(json.dumps({"a": 1}))
     assert "list of texts" in one_line(frontmind("chat", "--model", "scripted:script.json", "--message", "hi"))
+
+
+@pytest.mark.parametrize("redirect", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_program_started_with_a_closed_stream_runs_all_the_same(
+    environment: dict[str, str], tmp_path: Path, redirect: str
+) -> None:
+    command = f"'{PROGRAM}' chat --model echo --message hi --db '{tmp_path / 'mind.db'}' {redirect}"
+    result = subprocess.run(
+        ["bash", "-c", command], capture_output=True, text=True, env=environment, timeout=60, check=False
+    )
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+def test_output_that_cannot_be_written_is_one_line(environment: dict[str, str], tmp_path: Path) -> None:
+    command = f"'{PROGRAM}' chat --model echo --message hi --db '{tmp_path / 'mind.db'}' >/dev/full"
+    result = subprocess.run(
+        ["bash", "-c", command], capture_output=True, text=True, env=environment, timeout=60, check=False
+    )
+    assert "cannot write the output" in one_line(
+        subprocess.CompletedProcess(command, result.returncode, result.stdout, result.stderr)
+    )
+
+
+def test_a_document_that_is_a_pipe_or_a_device_is_refused(frontmind: Run, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    result = frontmind("chat", *ECHO, given=f"/doc add pipe\n/doc add /dev/zero\n/doc add {tmp_path}\n")
+    assert result.returncode == 1
+    assert [line.count("not a regular file") for line in result.stderr.splitlines()] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("moment", ["0001-01-01T00:00", "9999-12-31T23:59:59"])
+def test_a_moment_too_far_away_is_refused(frontmind: Run, moment: str) -> None:
+    assert "from 1900 to 2999" in one_line(frontmind("chat", *ECHO, "--message", "hi", "--now", moment))

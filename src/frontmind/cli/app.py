@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
+import os
 import sys
 from importlib.metadata import version
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -14,6 +17,7 @@ from frontmind.cli.terminal import note
 from frontmind.errors import FrontmindError
 
 EXIT_UNABLE = 2
+_NOTHING = Path(os.devnull)
 
 app = typer.Typer(
     name="frontmind",
@@ -46,18 +50,28 @@ def _root(
 
 def main() -> None:
     """Run the program. Exit codes: 0 fine, 1 a problem was found, 2 could not run, 130 interrupted."""
-    for stream in (sys.stdin, sys.stdout, sys.stderr):
-        # Whatever the locale: text is UTF-8, and a byte or character that does not fit never ends a chat.
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(encoding="utf-8", errors="replace")
+    _prepare_streams()
     try:
         app()
     except FrontmindError as error:
         note(f"frontmind: {error}")
-        sys.exit(EXIT_UNABLE)
-    except KeyboardInterrupt:
-        sys.exit(EXIT_INTERRUPTED)
-    except BrokenPipeError:
-        # The reader of our output is gone; Python would complain once more when it flushes at exit.
-        sys.stderr.close()
-        sys.exit(EXIT_INTERRUPTED)
+        _leave(EXIT_UNABLE)
+    except (KeyboardInterrupt, BrokenPipeError):
+        _leave(EXIT_INTERRUPTED)
+
+
+def _prepare_streams() -> None:
+    # A program may be started with any of its streams closed: Python then has None in their place.
+    sys.stdin = sys.stdin or _NOTHING.open(encoding="utf-8")
+    sys.stdout = sys.stdout or _NOTHING.open("w", encoding="utf-8")
+    sys.stderr = sys.stderr or _NOTHING.open("w", encoding="utf-8")
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        # Whatever the locale: text is UTF-8, and a byte or character that does not fit never ends a chat.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="replace")
+
+
+def _leave(code: int) -> NoReturn:
+    # What standard output did not take, Python would try to write once more at exit, and complain.
+    sys.stdout = _NOTHING.open("w", encoding="utf-8")
+    sys.exit(code)

@@ -65,15 +65,26 @@ def resolve_db(option: str | None, settings: Settings) -> str:
     return option if option is not None else str(settings.db)
 
 
-def read_text_file(path: Path, what: str) -> str:
+def read_text_file(path: Path, what: str, *, limit: int) -> str:
     """The text of a file that the person named.
 
+    Args:
+        what: what the file is, for the error.
+        limit: the most bytes that it may have.
+
     Raises:
-        UsageError: it cannot be read, or is not UTF-8.
+        UsageError: it cannot be read, is too large, or is not UTF-8.
     """
     try:
-        return path.read_text(encoding="utf-8-sig")
+        with path.open("rb") as file:
+            data = file.read(limit + 1)
     except OSError as error:
         raise UsageError(f"cannot read {what} {path} ({error.strerror}); check the path") from error
+    except ValueError as error:
+        raise UsageError(f"cannot read {what} {str(path)!r} ({error}); check the path") from error
+    if len(data) > limit:
+        raise UsageError(f"{what} {path} is larger than {limit // 1_000_000} MB; pass a smaller one")
+    try:
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise UsageError(f"{what} {path} is not UTF-8 text; convert it first") from error

@@ -40,6 +40,7 @@ from frontmind.window.framing import FramedMessage, Framing, Origin, frame
 from frontmind.window.normalise import split_at_turn
 from frontmind.window.window import Window
 
+_CONVERSATION_LIMIT = 100_000_000
 _PLACEHOLDER = "(your next message)"
 
 
@@ -89,7 +90,7 @@ async def _build(db: str, clock: Clock, message: str | None, conversation: Path 
             if message is None:
                 note(f"no --message: {_PLACEHOLDER!r} stands for it")
             return await mind.builder.preview(message or _PLACEHOLDER)
-        text = read_text_file(conversation, "the conversation")
+        text = read_text_file(conversation, "the conversation", limit=_CONVERSATION_LIMIT)
         imported = import_conversation(text, source=str(conversation))
         for change in imported.changes:
             note(f"changed in {conversation.name}: {change}")

@@ -18,6 +18,7 @@ from frontmind.values.records import SearchHit
 from frontmind.window.blocks import CountedBlock
 
 _SEARCH_LIMIT = 5
+_DOCUMENT_LIMIT = 1_000_000
 _PREVIEW_MESSAGE = "(your next message)"
 
 
@@ -159,7 +160,10 @@ async def _doc(session: Session, arguments: str) -> Outcome:
 
 def _read_document(file: str) -> tuple[str, str]:
     path = Path(file).expanduser()
-    text = read_text_file(path, "the document")
+    if path.exists() and not path.is_file():
+        # A pipe or a device might never end.
+        raise UsageError(f"{path} is not a regular file; pass a text file")
+    text = read_text_file(path, "the document", limit=_DOCUMENT_LIMIT)
     if not text.strip():
         raise UsageError(f"the document {path} is empty; write something into it first")
     return path.stem, text

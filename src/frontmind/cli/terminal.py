@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from frontmind.assistant.report import TurnReport
+from frontmind.errors import RunError
 from frontmind.providers.protocol import StopReason
 from frontmind.window.blocks import CacheState, CountedBlock
 
@@ -23,16 +25,38 @@ def printable(text: str) -> str:
     return _UNPRINTABLE.sub("\ufffd", text)
 
 
+class OutputError(RunError):
+    """Standard output takes no more."""
+
+
+def emit(text: str) -> None:
+    """Text as it is, on standard output, at once.
+
+    Raises:
+        BrokenPipeError: the reader has gone.
+        OutputError: it cannot be written for another reason.
+    """
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputError(
+            f"cannot write the output ({error.strerror}); free some space or send it elsewhere"
+        ) from error
+
+
 def say(text: str) -> None:
-    """A line for the person, on standard output."""
-    sys.stdout.write(printable(text) + "\n")
-    sys.stdout.flush()
+    """A line for the person, on standard output; raises what `emit` raises."""
+    emit(printable(text) + "\n")
 
 
 def note(text: str) -> None:
-    """A line beside the output proper, on standard error."""
-    sys.stderr.write(printable(text) + "\n")
-    sys.stderr.flush()
+    """A line beside the output proper, on standard error. Where that takes nothing, nobody can be told."""
+    with suppress(OSError):
+        sys.stderr.write(printable(text) + "\n")
+        sys.stderr.flush()
 
 
 def cache_line(report: TurnReport) -> str:
@@ -97,6 +121,9 @@ def context_table(blocks: Sequence[CountedBlock], title: str) -> Table:
     return table
 
 
-def console() -> Console:
-    """A console on the present standard output; colours only where it is a terminal."""
-    return Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else 100)
+def show_table(table: Table) -> None:
+    """Print a table; colours only where standard output is a terminal."""
+    console = Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else 100)
+    with console.capture() as captured:
+        console.print(table)
+    emit(captured.get())

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import Protocol
 
 from frontmind.assistant.report import TurnReport
 from frontmind.cli.slash import Outcome
-from frontmind.cli.terminal import cache_line, console, context_table, note, printable, report_lines, say
+from frontmind.cli.terminal import cache_line, context_table, emit, note, printable, report_lines, say, show_table
 from frontmind.errors import FrontmindError
 
 
@@ -47,8 +46,7 @@ class TextView:
 
     def piece(self, text: str) -> None:
         self._in_reply = True
-        sys.stdout.write(printable(text))
-        sys.stdout.flush()
+        emit(printable(text))
 
     def answered(self, report: TurnReport) -> None:
         self._end_reply()
@@ -65,11 +63,10 @@ class TextView:
         if outcome.text:
             say(outcome.text)
         if outcome.table is not None:
-            console().print(context_table(outcome.table.blocks, outcome.table.title))
+            show_table(context_table(outcome.table.blocks, outcome.table.title))
 
     def failed(self, error: FrontmindError) -> None:
         self._end_reply()
-        sys.stdout.flush()
         note(f"frontmind: {error}")
 
     def _end_reply(self) -> None:
@@ -88,8 +85,7 @@ class JsonView:
         return None
 
     def answered(self, report: TurnReport) -> None:
-        sys.stdout.write(json.dumps(report_json(report), ensure_ascii=True) + "\n")
-        sys.stdout.flush()
+        emit(json.dumps(report_json(report), ensure_ascii=True) + "\n")
 
     def stopped(self) -> None:
         note("[stopped]")

@@ -9,6 +9,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from frontmind.errors import UsageError
 
+_FIRST_YEAR, _LAST_YEAR = 1900, 2999
+
 
 class Clock(Protocol):
     """Tells the time in the user's zone."""
@@ -60,14 +62,17 @@ def parse_moment(text: str, zone: tzinfo) -> datetime:
     """The moment that an ISO 8601 text names; without an offset it is local to ``zone``.
 
     Raises:
-        UsageError: the text is not ISO 8601.
+        UsageError: the text is not ISO 8601, or the year is not between 1900 and 2999 (further out, sums of
+            moments and zones leave what Python and SQLite can hold).
     """
     try:
         moment = datetime.fromisoformat(text)
+        if not _FIRST_YEAR <= moment.year <= _LAST_YEAR:
+            raise UsageError(f"the time {text!r} is too far away; use a year from {_FIRST_YEAR} to {_LAST_YEAR}")
         if moment.tzinfo is None:
             moment = moment.replace(tzinfo=zone)
         return moment.astimezone(zone)
-    except (ValueError, OverflowError) as error:
+    except ValueError as error:
         raise UsageError(
             f"cannot read the time {text!r}; write ISO 8601 such as 2026-11-30T09:15 or 2026-11-30T09:15+01:00"
         ) from error
