@@ -9,6 +9,7 @@ from frontmind.providers.encoding.anthropic import encode_anthropic
 from frontmind.trinkets import EventAwareTrinket, TimeManager, TrinketPlacement
 from frontmind.values.message import assistant, user
 from frontmind.window.window import Window
+from frontmind.working_memory.base_prompt import build_base_prompt
 from frontmind.working_memory.core import WorkingMemory
 
 
@@ -28,7 +29,8 @@ async def main() -> None:
     composed: list[SystemPromptComposedEvent] = []
     bus.subscribe(SystemPromptComposedEvent, composed.append)
     now = datetime(2026, 11, 30, 9, 15, tzinfo=ZoneInfo("Europe/Lisbon"))
-    await bus.publish(ComposeSystemPromptEvent(TurnContext("trip", 2, now), "You plan trips."))
+    prompt = build_base_prompt("You plan trips.")
+    await bus.publish(ComposeSystemPromptEvent(TurnContext("trip", 2, now), prompt))
 
     window = Window(
         cached_system=composed[-1].cached_content,

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from frontmind.assistant.base_prompt import DEFAULT_BASE_PROMPT
 from frontmind.errors import ModelError, RequestRefused, RequiredSectionFailed, UsageError, WindowTooLarge
 from frontmind.events import TurnCompletedEvent, TurnContext
 from frontmind.providers.protocol import Request, StreamEvent, TextDelta
@@ -19,6 +18,7 @@ from frontmind.values.message import assistant, user
 from frontmind.values.records import TurnState
 from frontmind.values.section import RULE
 from frontmind.window.canonical import canonical_json, digest
+from frontmind.working_memory.base_prompt import ANNOUNCEMENT
 from support import Bench, bench, texts
 
 
@@ -147,8 +147,7 @@ async def test_the_first_system_prompt_already_announces_the_notification_center
     async with bench(ScriptedModel(["hello"])) as bench_:
         await bench_.orchestrator.run_turn("hi")
         system = texts((await bench_.sent())[0]["messages"][0])
-    assert DEFAULT_BASE_PROMPT in system
-    assert "notification center" in system
+    assert ANNOUNCEMENT in system
     assert system.startswith("<base_prompt>\n")
 
 
@@ -273,6 +272,69 @@ async def test_what_left_the_window_comes_back_as_a_relevant_memory() -> None:
         await bench_.orchestrator.run_turn("what about zebra0?")
         center = texts((await bench_.sent())[-1]["messages"][-2])
     assert "question 0 zebra0</message>" in center
+
+
+async def test_a_message_that_cannot_fit_leaves_the_window_as_it_was() -> None:
+    async with bench(ScriptedModel(lambda request: "ok", context_limit=2400)) as bench_:
+        for number in range(3):
+            await bench_.orchestrator.run_turn(f"question {number}")
+        with pytest.raises(WindowTooLarge):
+            await bench_.orchestrator.run_turn("word " * 20_000)
+        assert await bench_.store.window_start("main") == 1
+        await bench_.orchestrator.run_turn("short")
+        assert len(history((await bench_.sent())[-1])) == 6
+
+
+async def test_an_earlier_message_that_the_provider_refuses_does_not_block_the_later_ones() -> None:
+    down = True
+
+    def reply(request: Request) -> str:
+        if down:
+            raise ModelError("no network", model="m")
+        if "BAD" in question(request):
+            raise RequestRefused("bad", model="m", status=400)
+        return "fine"
+
+    async with bench(ScriptedModel(reply)) as bench_:
+        with pytest.raises(ModelError, match="no network"):
+            await bench_.orchestrator.run_turn("BAD")
+        down = False
+        report = await bench_.orchestrator.run_turn("hello")
+        assert await states(bench_) == [TurnState.REFUSED, TurnState.DONE]
+    assert (report.reply, report.joined, report.set_aside) == ("fine", 0, 1)
+
+
+async def test_a_refusal_behind_the_first_words_keeps_them() -> None:
+    model = Failing(RequestRefused("policy", model="m", status=400), words="hello there")
+    async with bench(model) as bench_:
+        with pytest.raises(ModelError, match="broke off: policy"):
+            await bench_.orchestrator.run_turn("hi")
+        turn = (await bench_.store.turns("main"))[0]
+    assert (turn.state, turn.reply, turn.interrupted) == (TurnState.DONE, assistant("hello there"), True)
+
+
+class Endless(ScriptedModel):
+    """Says something, and its stream ends without an end."""
+
+    async def stream(self, request: Request) -> AsyncIterator[StreamEvent]:
+        yield TextDelta("unfin")
+
+
+async def test_a_stream_without_an_end_keeps_what_it_said() -> None:
+    async with bench(Endless([])) as bench_:
+        with pytest.raises(ModelError, match="broke off"):
+            await bench_.orchestrator.run_turn("hi")
+        assert (await bench_.store.turns("main"))[0].reply == assistant("unfin")
+
+
+async def test_a_listener_that_fails_does_not_cost_the_words_it_was_given() -> None:
+    def gone(text: str) -> None:
+        raise BrokenPipeError
+
+    async with bench(ScriptedModel(["hello you"])) as bench_:
+        with pytest.raises(BrokenPipeError):
+            await bench_.orchestrator.run_turn("hi", on_text=gone)
+        assert (await bench_.store.turns("main"))[0].reply == assistant("hello ")
 
 
 async def test_a_message_larger_than_the_context_is_refused_with_the_figures() -> None:

@@ -119,6 +119,15 @@ def test_the_context_table_names_every_section_and_adds_up(frontmind: Run, scrip
     assert sum(sizes[:-1]) == sizes[-1]
 
 
+@pytest.mark.parametrize("line", ["/remember\tYou like tea", "/remember  You like tea", "/REMEMBER You like tea"])
+def test_any_white_space_ends_the_name_of_a_command(frontmind: Run, script: str, line: str) -> None:
+    assert "Remembered as n1: You like tea" in frontmind("chat", "--model", script, given=f"{line}\n").stdout
+
+
+def test_quit_as_the_only_message_is_fine(frontmind: Run, script: str) -> None:
+    assert frontmind("chat", "--model", script, "--message", "/quit").returncode == 0
+
+
 def test_a_path_that_begins_with_a_slash_is_a_message(frontmind: Run, script: str) -> None:
     assert "Reply 1." in frontmind("chat", "--model", script, given="/etc/hosts is what?\n").stdout
 

@@ -86,8 +86,20 @@ def test_json_names_every_section_with_its_placement(frontmind: Run) -> None:
 def test_a_conversations_own_system_prompt_follows_the_base_prompt(frontmind: Run, tmp_path: Path) -> None:
     path = conversation(tmp_path / "talk.json", [("system", "Speak like a pirate."), ("user", "Hi")])
     shown = request(frontmind("window", "show", "--model", "echo", "--conversation", path, "--request"))
-    assert "</base_prompt>\n\nSpeak like a pirate." in shown["system"][0]["text"]
+    base = shown["system"][0]["text"].partition("</base_prompt>")[0]
+    assert "\n\nSpeak like a pirate.\n" in base
     assert shown["messages"][-1]["content"] == [{"type": "text", "text": "Hi"}]
+
+
+def test_json_output_reads_back_exactly_whatever_the_message_holds(frontmind: Run) -> None:
+    message = "a\u200eb \u200f\u05e9\u05dc\u05d5\u05dd \x7f\x85 \u202e ═"
+    for form in ("--request", "--json"):
+        result = frontmind("window", "show", "--model", "echo", "--message", message, form)
+        assert not set(result.stdout) & set("\u200e\u200f\x7f\x85\u202e")
+        assert json.loads(result.stdout)["messages"][-1] in (
+            {"role": "user", "content": [{"type": "text", "text": message}]},
+            {"role": "user", "origin": "turn", "text": message},
+        )
 
 
 def test_tool_calls_of_both_styles_stay_with_their_results(frontmind: Run, tmp_path: Path) -> None:

@@ -327,7 +327,7 @@ async def test_a_system_section_that_never_answered_says_so_with_the_same_bytes_
     bench = Bench()
     bench.memory.register_trinket(Cached("house", ValueError("no")))
     first, second = await bench.compose(), await bench.compose()
-    assert "<house>\nUnavailable since 2026-11-30 09:15.\n</house>" in first.cached_content
+    assert "<house>\nUnavailable.\n</house>" in first.cached_content
     assert first.cached_content == second.cached_content
 
 

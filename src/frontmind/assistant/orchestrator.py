@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
@@ -24,7 +23,7 @@ from frontmind.providers.protocol import Finished, Model, Request, TextDelta
 from frontmind.stores.protocols import Store
 from frontmind.values.clock import Clock
 from frontmind.values.message import Message, assistant, user
-from frontmind.values.records import Completion, Turn
+from frontmind.values.records import Completion, Turn, TurnState
 from frontmind.values.section import PLACEMENT_SYSTEM
 from frontmind.values.usage import Usage
 from frontmind.window.blocks import message_text
@@ -51,7 +50,10 @@ class _Received:
 
     pieces: list[str] = field(default_factory=list)
     first_at: float | None = None
-    finished: Finished | None = None
+
+    @property
+    def text(self) -> str:
+        return "".join(self.pieces)
 
 
 class Orchestrator:
@@ -109,11 +111,38 @@ class Orchestrator:
                 self._conversation, user(text), self._clock.now(), segment_pause=SEGMENT_PAUSE
             )
             try:
-                prepared = await self._prepare(turn, before, start)
-                return await self._ask(turn, prepared, on_text)
+                return await self._attempt(turn, before, start, on_text)
+            except RequestRefused:
+                waiting = [earlier for earlier in before if earlier.state is TurnState.OPEN]
+                if not waiting:
+                    await self._store.refuse_turn(turn.id)
+                    raise
+            # An earlier message went along, and may be what was refused: this one must not suffer for it.
+            for earlier in waiting:
+                await self._store.refuse_turn(earlier.id)
+            try:
+                return await self._attempt(
+                    turn,
+                    [earlier for earlier in before if earlier not in waiting],
+                    start,
+                    on_text,
+                    set_aside=len(waiting),
+                )
             except RequestRefused:
                 await self._store.refuse_turn(turn.id)
                 raise
+
+    async def _attempt(
+        self,
+        turn: Turn,
+        before: Sequence[Turn],
+        start: int,
+        on_text: Callable[[str], None] | None,
+        *,
+        set_aside: int = 0,
+    ) -> TurnReport:
+        report = await self._ask(turn, await self._prepare(turn, before, start), on_text)
+        return replace(report, set_aside=set_aside)
 
     async def _prepare(self, turn: Turn, before: Sequence[Turn], first: int) -> _Prepared:
         """Compose and encode; turns leave the window until it fits into the model's context."""
@@ -122,10 +151,12 @@ class Orchestrator:
             built = await self._builder.for_turn(turn, before, window_start=start)
             request = self._model.encode(built.window)
             following = await self._start_that_fits(before, start, request)
-            if following is None:
-                return _Prepared(built, request, left_out=start - first)
-            start = following
-            await self._store.move_window_start(self._conversation, start)
+            if following is not None:
+                start = following
+                continue
+            if start > first:
+                await self._store.move_window_start(self._conversation, start)
+            return _Prepared(built, request, left_out=start - first)
 
     async def _start_that_fits(self, turns: Sequence[Turn], start: int, request: Request) -> int | None:
         """The first turn that may stay, or None when the request fits as it is.
@@ -157,16 +188,20 @@ class Orchestrator:
         request_hash = await self._store.save_request(prepared.request)
         received = _Received()
         started = self._timer()
+        answered = False
         try:
-            await self._receive(prepared.request, received, on_text)
-        except (ModelError, asyncio.CancelledError):
-            await _to_the_end(self._keep_interrupted(turn, prepared, request_hash, "".join(received.pieces)))
-            raise
+            finished = await self._receive(prepared.request, received, on_text)
+            answered = True
+        except RequestRefused as error:
+            if not received.text.strip():
+                raise
+            # What was said is kept, so the turn is answered; only its end is missing.
+            raise ModelError(f"the reply broke off: {error}", model=self._model.name) from error
+        finally:
+            if not answered:
+                await _to_the_end(self._keep_interrupted(turn, prepared, request_hash, received.text))
         seconds = self._timer() - started
-        finished = received.finished
-        if finished is None or not message_text(finished.message).strip():
-            raise ModelError(f"{self._model.name} gave an empty reply; send the message again", model=self._model.name)
-        await self._keep(turn, prepared, request_hash, finished.message, finished.usage, interrupted=False)
+        await _to_the_end(self._keep(turn, prepared, request_hash, finished.message, finished.usage, interrupted=False))
         return TurnReport(
             turn=turn.number,
             reply=finished.message.text,
@@ -185,7 +220,8 @@ class Orchestrator:
             joined=len(prepared.built.continuum.unanswered) - len(turn.user.parts),
         )
 
-    async def _receive(self, request: Request, received: _Received, on_text: Callable[[str], None] | None) -> None:
+    async def _receive(self, request: Request, received: _Received, on_text: Callable[[str], None] | None) -> Finished:
+        finished: Finished | None = None
         stream = self._model.stream(request)
         try:
             async for event in stream:
@@ -196,11 +232,16 @@ class Orchestrator:
                     if on_text is not None:
                         on_text(event.text)
                 else:
-                    received.finished = event
+                    finished = event
         finally:
             # Ends the call at the provider now, and not when the garbage collector comes by.
             if isinstance(stream, AsyncGenerator):
                 await stream.aclose()
+        if finished is None:
+            raise ModelError(f"{self._model.name} broke off in the middle; try again", model=self._model.name)
+        if not message_text(finished.message).strip():
+            raise ModelError(f"{self._model.name} gave an empty reply; send the message again", model=self._model.name)
+        return finished
 
     async def _keep_interrupted(self, turn: Turn, prepared: _Prepared, request_hash: str, text: str) -> None:
         """Keep the reply that was cut off; without one, the turn stays open and its message waits for the next."""
@@ -252,12 +293,17 @@ class Orchestrator:
 
 
 async def _to_the_end(work: Coroutine[Any, Any, None]) -> None:
-    """Do the work even when cancelled: a second Ctrl-C must not undo what the first one kept."""
+    """Do the work even when cancelled meanwhile, and raise the cancellation only then: what was said is kept first."""
     task = asyncio.ensure_future(work)
+    cancelled: asyncio.CancelledError | None = None
     while not task.done():
-        with suppress(asyncio.CancelledError):
+        try:
             await asyncio.shield(task)
+        except asyncio.CancelledError as error:
+            cancelled = error
     task.result()
+    if cancelled is not None:
+        raise cancelled
 
 
 def _fingerprint(window: Window) -> dict[str, str]:

@@ -43,6 +43,7 @@ class TurnReport:
         system_change: set when a system section changed since the turn before.
         left_out: how many turns left the window in this turn because it no longer fitted.
         joined: how many earlier unanswered messages were sent along.
+        set_aside: how many earlier unanswered messages were refused with the first attempt, and are not sent again.
     """
 
     turn: int
@@ -60,3 +61,4 @@ class TurnReport:
     system_change: SystemChange | None = None
     left_out: int = 0
     joined: int = 0
+    set_aside: int = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ from frontmind.values.message import Message, Role, user
 from frontmind.values.records import Turn
 from frontmind.values.section import SectionFailure
 from frontmind.window.window import Window
+from frontmind.working_memory.base_prompt import build_base_prompt
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,17 +36,18 @@ class WindowBuilder:
         bus: the bus that a `WorkingMemory` listens on.
         clock: the clock of previews; a turn brings its own moment.
         conversation: the conversation's name.
-        base_prompt: the rendered text that begins the system prompt.
+        persona: who the assistant is; begins the system prompt.
     """
 
     def __init__(
-        self, *, store: ConversationStore, bus: EventBus, clock: Clock, conversation: str, base_prompt: str
+        self, *, store: ConversationStore, bus: EventBus, clock: Clock, conversation: str, persona: str
     ) -> None:
         self._store = store
         self._bus = bus
         self._clock = clock
         self._conversation = conversation
-        self._base_prompt = base_prompt
+        self._persona = persona
+        self._composing = asyncio.Lock()
         self._composed: list[SystemPromptComposedEvent] = []
         self._unsubscribe = bus.subscribe(SystemPromptComposedEvent, self._composed.append)
 
@@ -101,7 +104,7 @@ class WindowBuilder:
         """The window for a conversation that is not in the store.
 
         Args:
-            system: the conversation's own system prompt; it follows the base prompt.
+            system: the conversation's own system prompt; it follows the persona.
         """
         context = TurnContext(
             conversation=self._conversation,
@@ -114,8 +117,10 @@ class WindowBuilder:
     async def _build(
         self, context: TurnContext, continuum: Continuum, turn: tuple[Message, ...], *, system: str = ""
     ) -> BuiltWindow:
-        base_prompt = f"{self._base_prompt}\n\n{system}" if system.strip() else self._base_prompt
-        composed = await self._compose(ComposeSystemPromptEvent(context, base_prompt))
+        persona = f"{self._persona}\n\n{system}" if system.strip() else self._persona
+        # One at a time: the bus, the trinkets and the composer behind it hold one prompt.
+        async with self._composing:
+            composed = await self._compose(ComposeSystemPromptEvent(context, build_base_prompt(persona)))
         window = Window(
             cached_system=composed.cached_content,
             uncached_system=composed.non_cached_content,

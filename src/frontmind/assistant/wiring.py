@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from frontmind.assistant.base_prompt import DEFAULT_BASE_PROMPT, wrap_base_prompt
 from frontmind.assistant.orchestrator import Orchestrator
 from frontmind.assistant.window_builder import WindowBuilder
 from frontmind.events import EventBus
@@ -25,6 +24,7 @@ from frontmind.trinkets import (
     TrinketPlacement,
 )
 from frontmind.values.clock import Clock
+from frontmind.working_memory.base_prompt import DEFAULT_PERSONA
 from frontmind.working_memory.core import WorkingMemory
 
 DEFAULT_CONVERSATION = "main"
@@ -57,7 +57,7 @@ def build_mind(
     clock: Clock,
     tools: Sequence[ToolDescription] = (),
     conversation: str = DEFAULT_CONVERSATION,
-    base_prompt: str = DEFAULT_BASE_PROMPT,
+    persona: str = DEFAULT_PERSONA,
     volatile_placement: TrinketPlacement | None = None,
 ) -> Mind:
     """Put the window engine together.
@@ -67,7 +67,7 @@ def build_mind(
         clock: what tells the time of previews.
         tools: what the model should know that can be done.
         conversation: the conversation's name.
-        base_prompt: the text that begins the system prompt, without its element.
+        persona: who the assistant is; begins the system prompt.
         volatile_placement: where the sections stand that change every turn; None leaves it to the trinkets. Given
             `TrinketPlacement.SYSTEM`, the window is the one that Frontmind exists to avoid, for comparison.
     """
@@ -84,9 +84,7 @@ def build_mind(
         ProactiveMemoryTrinket(store),
     ):
         memory.register_trinket(volatile, placement=volatile_placement)
-    builder = WindowBuilder(
-        store=store, bus=bus, clock=clock, conversation=conversation, base_prompt=wrap_base_prompt(base_prompt)
-    )
+    builder = WindowBuilder(store=store, bus=bus, clock=clock, conversation=conversation, persona=persona)
     return Mind(bus, memory, searches, builder)
 
 

@@ -78,7 +78,8 @@ async def _chat(
         session = await stack.enter_async_context(open_session(store, opened, clock, tool_descriptions()))
         view: View = JsonView() if as_json else TextView()
         if message is not None:
-            return await _handle(session, message, view, fatal=(FrontmindError,))
+            code = await _handle(session, message, view, fatal=(FrontmindError,))
+            return EXIT_FINE if code == _LEAVE else code
         if sys.stdin.isatty():
             return await _interactive(session, path, view)
         return await _piped(session, view)

@@ -1,4 +1,5 @@
-"""What the environment sets: FRONTMIND_DB, FRONTMIND_TIMEZONE, FRONTMIND_CACHE, FRONTMIND_MAX_OUTPUT_TOKENS.
+"""What the environment sets: FRONTMIND_DB, FRONTMIND_TIMEZONE, FRONTMIND_CACHE, FRONTMIND_MAX_OUTPUT_TOKENS,
+FRONTMIND_LOCAL_CONTEXT.
 
 FRONTMIND_MODEL and the providers' keys are read where the model is chosen.
 """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 from pathlib import Path
 from typing import Annotated
@@ -24,7 +23,7 @@ from frontmind.cli.options import (
 )
 from frontmind.cli.settings import load_settings
 from frontmind.cli.slash import tool_descriptions
-from frontmind.cli.terminal import note, say
+from frontmind.cli.terminal import emit, json_text, note, say
 from frontmind.continuum.importing import import_conversation
 from frontmind.errors import UsageError
 from frontmind.providers.estimate import estimate_request, estimate_tokens
@@ -75,9 +74,9 @@ def show(
     for failure in built.failures:
         note(f"{failure.section} is unavailable: {failure.reason}")
     if request:
-        say(json.dumps(encoded, ensure_ascii=False, indent=2))
+        emit(json_text(encoded) + "\n")
     elif as_json:
-        say(json.dumps(window_json(built.window, encoded, str(name)), ensure_ascii=False, indent=2))
+        emit(json_text(window_json(built.window, encoded, str(name))) + "\n")
     else:
         _print_window(built.window, encoded, str(name))
 

@@ -72,11 +72,17 @@ async def run_command(session: Session, line: str) -> Outcome:
     Raises:
         UsageError: there is no such command, or its arguments cannot be used.
     """
-    name, _, arguments = line.strip().partition(" ")
+    name, arguments = _first_word(line)
     command = _BY_NAME.get(name.lower())
     if command is None:
         raise UsageError(f"there is no command {name}; /help lists them")
-    return await command.run(session, arguments.strip())
+    return await command.run(session, arguments)
+
+
+def _first_word(text: str) -> tuple[str, str]:
+    """The first word, and what follows it after any white space."""
+    word, *rest = text.split(maxsplit=1) or [""]
+    return word, rest[0].strip() if rest else ""
 
 
 def tool_descriptions() -> tuple[ToolDescription, ...]:
@@ -86,7 +92,7 @@ def tool_descriptions() -> tuple[ToolDescription, ...]:
 
 async def _remind(session: Session, arguments: str) -> Outcome:
     now = session.clock.now()
-    word, _, rest = arguments.partition(" ")
+    word, rest = _first_word(arguments)
     if not arguments or arguments == "list":
         return Outcome(await _reminder_list(session))
     if word == "done":
@@ -139,8 +145,7 @@ def _hit_line(hit: SearchHit, session: Session) -> str:
 
 
 async def _doc(session: Session, arguments: str) -> Outcome:
-    verb, _, rest = arguments.partition(" ")
-    rest = rest.strip()
+    verb, rest = _first_word(arguments)
     if verb in ("", "list"):
         return Outcome(await _document_list(session))
     if verb == "add" and rest:
@@ -179,11 +184,12 @@ async def _document_list(session: Session) -> str:
 
 async def _context(session: Session, arguments: str) -> Outcome:
     if session.last is not None:
-        window, cached = session.last.window, session.last.usage.cached
+        window = session.last.window
+        cached: int | None = session.last.usage.cached
         title = f"What the model saw in turn {session.last.turn}"
     else:
         window = (await session.mind.builder.preview(_PREVIEW_MESSAGE)).window
-        cached = await session.model.expected_cached(session.model.encode(window)) or 0
+        cached = await session.model.expected_cached(session.model.encode(window))
         title = "What the model would see with your next message"
     blocks = await inspect_window(session.model, window, cached=cached)
     return Outcome(table=Table(title, blocks))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Sequence
@@ -23,6 +24,12 @@ _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-
 def printable(text: str) -> str:
     """The text with controls replaced by U+FFFD, so that printing it does nothing but show it."""
     return _UNPRINTABLE.sub("\ufffd", text)
+
+
+def json_text(value: object) -> str:
+    """The value as indented JSON that reads back exactly, and does nothing to a terminal but show itself."""
+    text = json.dumps(value, ensure_ascii=False, indent=2)
+    return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 class OutputError(RunError):
@@ -82,6 +89,10 @@ def report_lines(report: TurnReport) -> list[str]:
         lines.append("[the reply was cut at the limit of output tokens; FRONTMIND_MAX_OUTPUT_TOKENS raises it]")
     if report.joined > 0:
         lines.append(f"[{report.joined} earlier message(s) without a reply went along]")
+    if report.set_aside:
+        lines.append(
+            f"[{report.set_aside} earlier message(s) were refused by the provider; they are kept, but not sent]"
+        )
     if report.left_out:
         lines.append(f"[{report.left_out} old turn(s) left the window, which was full; they stay in the search]")
     if report.system_change is not None:

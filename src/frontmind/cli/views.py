@@ -125,4 +125,5 @@ def report_json(report: TurnReport) -> dict[str, object]:
         "system_change": None if change is None else {"sections": list(change.sections), "tokens": change.tokens},
         "left_out": report.left_out,
         "joined": report.joined,
+        "set_aside": report.set_aside,
     }

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from frontmind.values.message import Message, Role, assistant, user
 from frontmind.values.parts import Text
-from frontmind.values.section import RULE, Section
+from frontmind.values.section import PLACEMENT_NOTIFICATION, RULE, Section
 from frontmind.window.window import Window
 
 
@@ -53,8 +53,15 @@ def frame(window: Window) -> tuple[FramedMessage, ...]:
 def with_fresh_sections(results: Message, sections: Sequence[Section]) -> Message:
     """A message of tool results, followed by the sections that changed since the window was composed.
 
-    Inside a turn the notification center is frozen; what changed is said again behind the results.
+    Inside a turn the notification center is frozen; what changed of it is said again behind the results. System
+    sections are left out: they change with the next turn.
     """
     if results.role is not Role.USER:
         raise ValueError("tool results are said by the user's side")
-    return Message(Role.USER, (*results.parts, *(Text(section.content) for section in sections)))
+    return Message(
+        Role.USER,
+        (
+            *results.parts,
+            *(Text(section.content) for section in sections if section.placement == PLACEMENT_NOTIFICATION),
+        ),
+    )

@@ -15,6 +15,7 @@ from frontmind.events import (
     UpdateTrinketEvent,
 )
 from frontmind.trinkets.base import EventAwareTrinket, TrinketPlacement
+from frontmind.trinkets.markup import Element, render
 from frontmind.values.section import PLACEMENT_SYSTEM, SectionFailure
 from frontmind.working_memory.composer import BASE_PROMPT_SECTION, SystemPromptComposer
 
@@ -116,7 +117,11 @@ class WorkingMemory:
             self._answered.add(event.section)
         else:
             self._failures[event.section] = replace(event.failure, required=registration.required)
+        content = event.content
+        if event.failure is not None and placement == PLACEMENT_SYSTEM:
             # A notice in the system prompt would throw the prompt cache away; the last good bytes stay, even none.
-            if placement == PLACEMENT_SYSTEM and event.section in self._answered:
+            if event.section in self._answered:
                 return
-        self._composer.add_section(event.section, event.content, cache_policy=event.cache_policy, placement=placement)
+            # Without a moment: it would be another one in each process. The report has it.
+            content = render(Element(event.section, "Unavailable."))
+        self._composer.add_section(event.section, content, cache_policy=event.cache_policy, placement=placement)
