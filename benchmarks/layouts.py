@@ -48,6 +48,12 @@ REMINDER_DUE = START + timedelta(minutes=6)
 MAX_OUTPUT_TOKENS = 48
 
 
+TABLE_HEADER = (
+    "| sections stand in | prompt tokens | from the cache | evaluated | evaluated a turn | first token, median |",
+    "|---|--:|--:|--:|--:|--:|",
+)
+
+
 class MovingClock:
     """A clock that is moved by a minute after each turn."""
 
@@ -130,10 +136,7 @@ async def play(
 
 def comparison(slide: Played, system: Played) -> str:
     """The two runs side by side, as a Markdown table; the first turn fills an empty cache and is left out."""
-    lines = [
-        "| sections stand in | prompt tokens | from the cache | evaluated | evaluated a turn | first token, median |",
-        "|---|--:|--:|--:|--:|--:|",
-    ]
+    lines = list(TABLE_HEADER)
     for name, played in (("the notification center", slide), ("the system prompt", system)):
         reports = played.reports[1:]
         total = sum(report.usage.input for report in reports)

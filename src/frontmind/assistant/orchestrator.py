@@ -16,6 +16,7 @@ from typing import Any
 from frontmind.assistant.report import SystemChange, TurnReport
 from frontmind.assistant.window_builder import BuiltWindow, WindowBuilder
 from frontmind.continuum.fit import window_start_to_fit
+from frontmind.continuum.history import unanswered_turns
 from frontmind.errors import ModelError, RequestRefused, UsageError, WindowTooLarge
 from frontmind.events import EventBus, TurnCompletedEvent
 from frontmind.providers.estimate import estimate_request, estimate_tokens
@@ -23,7 +24,7 @@ from frontmind.providers.protocol import Finished, Model, Request, TextDelta
 from frontmind.stores.protocols import Store
 from frontmind.values.clock import Clock
 from frontmind.values.message import Message, assistant, user
-from frontmind.values.records import Completion, Turn, TurnState
+from frontmind.values.records import Completion, Turn
 from frontmind.values.section import PLACEMENT_SYSTEM
 from frontmind.values.usage import Usage
 from frontmind.window.blocks import message_text
@@ -113,7 +114,7 @@ class Orchestrator:
             try:
                 return await self._attempt(turn, before, start, on_text)
             except RequestRefused:
-                waiting = [earlier for earlier in before if earlier.state is TurnState.OPEN]
+                waiting = unanswered_turns(before)
                 if not waiting:
                     await self._store.refuse_turn(turn.id)
                     raise

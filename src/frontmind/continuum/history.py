@@ -32,6 +32,20 @@ class Continuum:
     last_done: Turn | None
 
 
+def unanswered_turns(turns: Sequence[Turn]) -> list[Turn]:
+    """The turns (by number) whose messages wait for a reply.
+
+    An open turn in front of an answered one is not among them: its message went along and is part of the history.
+    """
+    waiting: list[Turn] = []
+    for turn in turns:
+        if turn.state is TurnState.DONE:
+            waiting.clear()
+        elif turn.state is TurnState.OPEN:
+            waiting.append(turn)
+    return waiting
+
+
 def read_turns(turns: Sequence[Turn], *, window_start: int = 1) -> Continuum:
     """The continuum of these turns (by number), of which those before ``window_start`` are not sent."""
     history: list[Message] = []
