@@ -151,6 +151,21 @@ async def test_a_stream_that_breaks_off_keeps_what_was_said(server: MessagesServ
     assert turn.reply.text == "Half a"
 
 
+@pytest.mark.parametrize(
+    "events",
+    [[], [{"type": "ping"}], [{"type": "message_start", "message": 7}], reply("x")[1:]],
+    ids=["nothing", "only a ping", "no message", "no start"],
+)
+async def test_a_stream_that_is_no_reply_is_an_error(
+    server: MessagesServer, model: AnthropicModel, events: list[dict[str, Any]]
+) -> None:
+    server.answer = lambda body: (200, events)
+    async with bench(model) as bench_:
+        with pytest.raises(ModelError):
+            await bench_.orchestrator.run_turn("hi")
+    await model.close()
+
+
 async def test_an_empty_reply_is_an_error(server: MessagesServer, model: AnthropicModel) -> None:
     server.answer = lambda body: (200, reply(""))
     async with bench(model) as bench_:

@@ -82,6 +82,11 @@ class AnthropicModel:
                 final = await stream.get_final_message()
         except self._sdk.APIError as error:
             raise self._explained(error) from error
+        except (ValueError, TypeError, AttributeError, AssertionError) as error:
+            # The SDK does not check what a server sends: a stream without a message fails inside of it.
+            raise ModelError(
+                f"{self.name} sent what is no reply of this API; check the server and try again", model=self.name
+            ) from error
         except (OSError, self._sdk_transport_error()) as error:
             raise ModelError(
                 f"the connection to {self.name} broke off ({error}); try again", model=self.name

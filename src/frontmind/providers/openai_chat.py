@@ -6,7 +6,6 @@ This module does not know how a window becomes a request, and no provider's pric
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
@@ -128,9 +127,13 @@ class OpenAIChatModel:
                 async for chunk in chunks:
                     if text := reply.add(chunk):
                         yield TextDelta(text)
-        except (openai.OpenAIError, httpx2.HTTPError, json.JSONDecodeError, UnicodeError) as error:
-            # The last two: the SDK lets a damaged line of the stream through as it is.
+        except (openai.OpenAIError, httpx2.HTTPError) as error:
             raise self._explained(error) from error
+        except (ValueError, TypeError, AttributeError) as error:
+            # The SDK does not check what a server sends: a damaged line or another shape comes through as it is.
+            raise ModelError(
+                f"{self.name} sent what is no reply of this API ({_said(error)}); check the server", model=self.name
+            ) from error
         yield self._finished(reply, request)
 
     def _finished(self, reply: _Reply, request: Request) -> Finished:
@@ -147,7 +150,7 @@ class OpenAIChatModel:
         elif reply.calls and stop is StopReason.END:
             # Several servers end a reply with calls in it with "stop".
             stop = StopReason.TOOL_CALLS
-        usage = _usage(reply.usage) or Usage(
+        usage = reply.usage or Usage(
             estimate_request(request), 0, 0, sum(estimate_tokens(piece) for piece in reply.all_text()), estimated=True
         )
         return Finished(Message(Role.ASSISTANT, parts), usage, stop)
@@ -212,11 +215,11 @@ class _Reply:
     calls: dict[int, _Call] = field(default_factory=dict)
     finish_reason: str | None = None
     refused: bool = False
-    usage: CompletionUsage | None = None
+    usage: Usage | None = None
 
     def add(self, chunk: ChatCompletionChunk) -> str:
         """Take a chunk in; gives back the text in it."""
-        self.usage = chunk.usage or self.usage
+        self.usage = _usage(chunk.usage) or self.usage
         text = ""
         for choice in chunk.choices or ():
             self.finish_reason = choice.finish_reason or self.finish_reason
@@ -261,10 +264,10 @@ def _usage(usage: CompletionUsage | None) -> Usage | None:
         return None
     details = usage.prompt_tokens_details
     return Usage(
-        input=usage.prompt_tokens or 0,
-        cached=(details.cached_tokens or 0) if details else 0,
-        written=(details.cache_write_tokens or 0) if details else 0,
-        output=usage.completion_tokens or 0,
+        input=max(0, usage.prompt_tokens or 0),
+        cached=max(0, (details.cached_tokens or 0) if details else 0),
+        written=max(0, (details.cache_write_tokens or 0) if details else 0),
+        output=max(0, usage.completion_tokens or 0),
     )
 
 
