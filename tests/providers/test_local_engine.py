@@ -329,3 +329,9 @@ def test_an_interrupt_within_a_stream_ends_the_process_at_once(model_path: Path)
         _, stderr = process.communicate(timeout=20)
     assert process.returncode == -signal.SIGINT
     assert stderr.splitlines()[-1] == "KeyboardInterrupt"
+
+
+def test_the_trial_of_a_good_file_ends_every_time(model_path: Path, tmp_path: Path) -> None:
+    for number in range(8):
+        try_loading(model_path, name="local", context=512, stamps=tmp_path / str(number))
+        assert any((tmp_path / str(number)).iterdir())

@@ -33,6 +33,7 @@ _BATCH = 256
 # llama.cpp's levels: below 0 it prints nothing, not even errors; at 1 errors.
 _SILENT, _ERRORS = -1, 1
 _ERROR_LINE = re.compile(r"^[\d.]+ E (?:.*?: error loading model: |\S+ +\S+: |\S+: )(.*)$", re.MULTILINE)
+_TRIAL_SECONDS = 600
 _TRIAL = (
     "import sys; from pathlib import Path; from frontmind.providers import engine; "
     "engine.load_for_trial(Path(sys.argv[1]), int(sys.argv[2]))"
@@ -179,37 +180,44 @@ def try_loading(path: Path, *, name: str, context: int, stamps: Path) -> None:
     stamp = stamps / _stamp(path, context)
     if stamp.exists():
         return
-    done = subprocess.run(
+    unusable = "get the file again, or pass another one with --model local:/path/to/model.gguf"
+    try:
+        done = _try_in_a_process(path, context)
+    except subprocess.TimeoutExpired as error:
+        raise ModelUnavailable(
+            f"llama.cpp did not load {path} within {_TRIAL_SECONDS // 60} minutes; {unusable}", model=name
+        ) from error
+    if done.returncode != 0:
+        raise ModelUnavailable(f"llama.cpp cannot load {path} ({_why(done.stderr)}); {unusable}", model=name)
+    stamps.mkdir(parents=True, exist_ok=True)
+    stamp.touch()
+
+
+def _try_in_a_process(path: Path, context: int) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
         [sys.executable, "-P", "-c", _TRIAL, str(path.absolute()), str(context)],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         errors="replace",
         check=False,
+        timeout=_TRIAL_SECONDS,
         # Otherwise llama.cpp starts a debugger on its own dead process, which takes seconds.
         env={**os.environ, "GGML_NO_BACKTRACE": "1"},
     )
-    if done.returncode != 0:
-        raise ModelUnavailable(
-            f"llama.cpp cannot load {path} ({_why(done.stderr)}); get the file again, or pass another one with "
-            "--model local:/path/to/model.gguf",
-            model=name,
-        )
-    stamps.mkdir(parents=True, exist_ok=True)
-    stamp.touch()
 
 
 def load_for_trial(path: Path, context: int) -> None:
     """What the process of `try_loading` does."""
     try:
-        _load(path, context, _processors(), secrets.token_urlsafe(32), _ERRORS)
+        # Kept until the process ends: freeing an engine that has just been loaded may wait for ever.
+        server = _load(path, context, _processors(), secrets.token_urlsafe(32), _ERRORS)
     except ImportError:
         # Not the file's fault; the engine itself says what to install.
         return
     except RuntimeError:
         sys.exit(1)
-    # Not by freeing the engine: one that has just been loaded may hang over it (see `Engine._context`).
-    os._exit(0)
+    os._exit(0 if server is not None else 1)
 
 
 def _load(path: Path, context: int, threads: int, api_key: str, verbosity: int) -> Any:

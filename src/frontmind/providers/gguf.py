@@ -78,6 +78,9 @@ def require_gguf(path: Path, *, name: str) -> Path:
         ModelUnavailable: it is not.
     """
     try:
+        if path.exists() and not path.is_file() and not path.is_dir():
+            # A pipe might never give anything.
+            raise ModelUnavailable(f"cannot use the model file {path}: it is not a regular file", model=name)
         with path.open("rb") as file:
             magic = file.read(len(_MAGIC))
     except FileNotFoundError:
