@@ -151,6 +151,20 @@ async def test_a_stream_that_breaks_off_keeps_what_was_said(server: MessagesServ
     assert turn.reply.text == "Half a"
 
 
+@pytest.mark.parametrize("figure", [None, "many", 10**30, -3, True])
+async def test_a_figure_that_is_no_count_does_not_cost_the_reply(
+    server: MessagesServer, model: AnthropicModel, figure: object
+) -> None:
+    events = reply("Hello.")
+    events[-2]["usage"]["output_tokens"] = figure
+    server.answer = lambda body: (200, events)
+    async with bench(model) as bench_:
+        report = await bench_.orchestrator.run_turn("hi")
+    await model.close()
+    assert report.reply == "Hello."
+    assert report.usage.output > 0
+
+
 @pytest.mark.parametrize(
     "events",
     [[], [{"type": "ping"}], [{"type": "message_start", "message": 7}], reply("x")[1:]],

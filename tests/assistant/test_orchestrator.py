@@ -14,7 +14,8 @@ from frontmind.events import TurnCompletedEvent, TurnContext
 from frontmind.providers.protocol import Request, StreamEvent, TextDelta
 from frontmind.providers.scripted import ScriptedModel
 from frontmind.trinkets import EventAwareTrinket, TrinketPlacement
-from frontmind.values.message import assistant, user
+from frontmind.values.message import Message, Role, assistant, user
+from frontmind.values.parts import Text, ToolCall
 from frontmind.values.records import TurnState
 from frontmind.values.section import RULE
 from frontmind.window.canonical import canonical_json, digest
@@ -188,18 +189,61 @@ async def test_a_reply_that_breaks_off_is_kept_as_interrupted() -> None:
     assert history(request) == ["tell me", "half a rep"]
 
 
+def refusing(word: str) -> ScriptedModel:
+    """Refuses every request whose question has the word, and answers the others."""
+
+    def reply(request: Request) -> str:
+        if word in question(request):
+            raise RequestRefused("bad", model="m", status=400)
+        return "fine"
+
+    return ScriptedModel(reply)
+
+
 async def test_a_message_that_the_provider_refuses_is_kept_and_not_sent_again() -> None:
-    model = Failing(RequestRefused("bad", model="m", status=400), then=["fine"])
-    async with bench(model) as bench_:
+    async with bench(refusing("poison")) as bench_:
         with pytest.raises(RequestRefused):
             await bench_.orchestrator.run_turn("poison")
+        assert await states(bench_) == [TurnState.OPEN]
         report = await bench_.orchestrator.run_turn("good")
         turns = await bench_.store.turns("main")
         request = (await bench_.sent())[0]
     assert [turn.state for turn in turns] == [TurnState.REFUSED, TurnState.DONE]
     assert turns[0].user == user("poison")
-    assert report.joined == 0
+    assert (report.joined, report.set_aside) == (0, 1)
     assert question(request) == "good"
+
+
+async def test_a_refusal_that_is_not_about_the_messages_costs_none_of_them() -> None:
+    model = Failing(RequestRefused("no credit", model="m", status=400), then=["all three"])
+    async with bench(model) as bench_:
+        with pytest.raises(RequestRefused):
+            await bench_.orchestrator.run_turn("one")
+        report = await bench_.orchestrator.run_turn("two")
+        request = (await bench_.sent())[0]
+    assert (report.joined, report.set_aside) == (1, 0)
+    assert question(request) == "one\n\ntwo"
+
+
+async def test_a_provider_that_alone_knows_its_limit_gets_a_smaller_window() -> None:
+    def reply(request: Request) -> str:
+        if len(canonical_json(request["messages"])) > 4000:
+            raise WindowTooLarge("too long", model="m", tokens=1000, limit=800)
+        return "answer " * 40
+
+    async with bench(ScriptedModel(reply)) as bench_:
+        reports = [await bench_.orchestrator.run_turn(f"question {number}") for number in range(14)]
+    assert sum(report.left_out for report in reports) > 0
+
+
+async def test_a_tool_call_that_nothing_answers_is_kept_as_text() -> None:
+    call = Message(Role.ASSISTANT, (Text("let me look"), ToolCall("c1", "weather", '{"city": "Lisbon"}')))
+    async with bench(ScriptedModel([call, "sunny"])) as bench_:
+        await bench_.orchestrator.run_turn("weather?")
+        await bench_.orchestrator.run_turn("and now?")
+        request = (await bench_.sent())[1]
+    assert all("tool_calls" not in message for message in request["messages"])
+    assert "call of the tool weather" in history(request)[1]
 
 
 @pytest.mark.parametrize("words", ["", "half"])
@@ -342,8 +386,9 @@ async def test_a_message_larger_than_the_context_is_refused_with_the_figures() -
         with pytest.raises(WindowTooLarge) as caught:
             await bench_.orchestrator.run_turn("word " * 20_000)
         assert caught.value.tokens > caught.value.limit == 2400
-        assert await states(bench_) == [TurnState.REFUSED]
-        assert (await bench_.orchestrator.run_turn("short")).reply == "ok"
+        report = await bench_.orchestrator.run_turn("short")
+        assert await states(bench_) == [TurnState.REFUSED, TurnState.DONE]
+    assert (report.reply, report.set_aside) == ("ok", 1)
 
 
 @pytest.mark.requirement("RULE-10")

@@ -147,13 +147,10 @@ def requests_of(wire: str, talk: Sequence[Exchange], sections: Mapping[str, Sequ
 
 
 def durable(talk: Sequence[Exchange]) -> list[tuple[str, str]]:
-    """The answered exchanges: an unanswered message stands in front of the next one, a refused one nowhere."""
+    """The answered exchanges: a message without an answer, whatever the reason, stands in front of the next one."""
     answered: list[tuple[str, str]] = []
     waiting: list[str] = []
     for exchange in talk:
-        if exchange.outcome == "refused":
-            waiting.clear()
-            continue
         waiting.append(exchange.message)
         if exchange.outcome == "answered":
             answered.append(("\n\n".join(waiting), exchange.reply))

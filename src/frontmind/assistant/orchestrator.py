@@ -30,6 +30,7 @@ from frontmind.values.usage import Usage
 from frontmind.window.blocks import message_text
 from frontmind.window.canonical import digest
 from frontmind.window.framing import Framing
+from frontmind.window.normalise import normalise
 from frontmind.window.window import Window
 
 SEGMENT_PAUSE = timedelta(minutes=60)
@@ -38,11 +39,19 @@ _FINGERPRINT_LENGTH = 16
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    """Everything that is fixed before the model is called."""
+    """Everything that is fixed before the model is called; the last three become true only with its answer.
+
+    Attributes:
+        start: the number of the first turn in the window.
+        left_out: how many turns have left it for this.
+        set_aside: earlier unanswered turns that are not sent, because with them the request was refused.
+    """
 
     built: BuiltWindow
     request: Request
+    start: int
     left_out: int
+    set_aside: tuple[Turn, ...]
 
 
 @dataclass(slots=True)
@@ -98,7 +107,8 @@ class Orchestrator:
 
         Raises:
             UsageError: the message is blank; nothing was stored.
-            RequestRefused: the provider will never take this message; it is kept, and not sent again.
+            RequestRefused: the provider does not take this request. The message waits and goes along with the next
+                one; when that one is taken only without it, it is set aside, kept and no longer sent.
             ModelError: the model failed. What it had said is kept as an interrupted reply; a message without any
                 reply is kept and sent along with the next one.
             RequiredSectionFailed: a required trinket failed; the message is kept as above.
@@ -116,48 +126,44 @@ class Orchestrator:
             except RequestRefused:
                 waiting = unanswered_turns(before)
                 if not waiting:
-                    await self._store.refuse_turn(turn.id)
                     raise
-            # An earlier message went along, and may be what was refused: this one must not suffer for it.
-            for earlier in waiting:
-                await self._store.refuse_turn(earlier.id)
-            try:
-                return await self._attempt(
-                    turn,
-                    [earlier for earlier in before if earlier not in waiting],
-                    start,
-                    on_text,
-                    set_aside=len(waiting),
-                )
-            except RequestRefused:
-                await self._store.refuse_turn(turn.id)
-                raise
+            # An earlier message went along, and may be what was refused. Only the answer to this one alone proves it.
+            alone = [earlier for earlier in before if earlier not in waiting]
+            return await self._attempt(turn, alone, start, on_text, set_aside=tuple(waiting))
 
     async def _attempt(
         self,
         turn: Turn,
         before: Sequence[Turn],
-        start: int,
+        first: int,
         on_text: Callable[[str], None] | None,
         *,
-        set_aside: int = 0,
+        set_aside: tuple[Turn, ...] = (),
     ) -> TurnReport:
-        report = await self._ask(turn, await self._prepare(turn, before, start), on_text)
-        return replace(report, set_aside=set_aside)
-
-    async def _prepare(self, turn: Turn, before: Sequence[Turn], first: int) -> _Prepared:
-        """Compose and encode; turns leave the window until it fits into the model's context."""
+        """Ask until the window is small enough for the provider, which may be the only one that knows the limit."""
         start = first
+        while True:
+            prepared = await self._prepare(turn, before, first, start, set_aside)
+            try:
+                return await self._ask(turn, prepared, on_text)
+            except WindowTooLarge as error:
+                room = error.limit - min(self._model.max_output_tokens, error.limit // 4)
+                following = window_start_to_fit(before, start=prepared.start, tokens=error.tokens, room=room)
+                if following is None:
+                    raise
+                start = following
+
+    async def _prepare(
+        self, turn: Turn, before: Sequence[Turn], first: int, start: int, set_aside: tuple[Turn, ...]
+    ) -> _Prepared:
+        """Compose and encode; turns leave the window until it fits into the model's context."""
         while True:
             built = await self._builder.for_turn(turn, before, window_start=start)
             request = self._model.encode(built.window)
             following = await self._start_that_fits(before, start, request)
-            if following is not None:
-                start = following
-                continue
-            if start > first:
-                await self._store.move_window_start(self._conversation, start)
-            return _Prepared(built, request, left_out=start - first)
+            if following is None:
+                return _Prepared(built, request, start, left_out=start - first, set_aside=set_aside)
+            start = following
 
     async def _start_that_fits(self, turns: Sequence[Turn], start: int, request: Request) -> int | None:
         """The first turn that may stay, or None when the request fits as it is.
@@ -218,6 +224,7 @@ class Orchestrator:
             failures=prepared.built.failures,
             system_change=change and replace(change, tokens=max(0, change.tokens - finished.usage.cached)),
             left_out=prepared.left_out,
+            set_aside=len(prepared.set_aside),
             joined=len(prepared.built.continuum.unanswered) - len(turn.user.parts),
         )
 
@@ -242,7 +249,8 @@ class Orchestrator:
             raise ModelError(f"{self._model.name} broke off in the middle; try again", model=self._model.name)
         if not message_text(finished.message).strip():
             raise ModelError(f"{self._model.name} gave an empty reply; send the message again", model=self._model.name)
-        return finished
+        # Nothing answers a tool call yet, and a call without its result would make the history invalid.
+        return replace(finished, message=normalise([user("?"), finished.message]).messages[1])
 
     async def _keep_interrupted(self, turn: Turn, prepared: _Prepared, request_hash: str, text: str) -> None:
         """Keep the reply that was cut off; without one, the turn stays open and its message waits for the next."""
@@ -271,6 +279,10 @@ class Orchestrator:
             interrupted=interrupted,
             system_fingerprint=_fingerprint(prepared.built.window),
         )
+        for earlier in prepared.set_aside:
+            await self._store.refuse_turn(earlier.id)
+        if prepared.left_out:
+            await self._store.move_window_start(self._conversation, prepared.start)
         await self._store.complete_turn(turn.id, completion)
         await self._bus.publish(
             TurnCompletedEvent(prepared.built.context, turn.user, reply, usage, completion.answered_at)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import logging
 from collections.abc import Awaitable, Callable
@@ -32,7 +33,7 @@ class HandlerFailure:
 
     event: Event
     handler: str
-    error: Exception
+    error: BaseException
 
 
 class EventBus:
@@ -87,6 +88,12 @@ class EventBus:
                 outcome = handler(event)
                 if inspect.isawaitable(outcome):
                     await outcome
+            except asyncio.CancelledError as error:
+                # Ours goes on; one that came out of what the subscriber awaited is the subscriber's failure.
+                current = asyncio.current_task()
+                if current is None or current.cancelling():
+                    raise
+                failures.append(HandlerFailure(event, str(handler), error))
             except Exception as error:
                 name = str(handler)
                 logger.exception("subscriber %s raised on %s", name, type(event).__name__)

@@ -12,7 +12,7 @@ from frontmind.providers.estimate import estimate_request, estimate_tokens
 from frontmind.providers.protocol import Finished, Request, StopReason, StreamEvent, TextDelta, TokenCount
 from frontmind.values.message import Message, Role
 from frontmind.values.parts import Part, Text, ToolCall
-from frontmind.values.usage import Usage
+from frontmind.values.usage import Usage, read_token_count
 from frontmind.window.window import Window
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class AnthropicModel:
                 final = await stream.get_final_message()
         except self._sdk.APIError as error:
             raise self._explained(error) from error
-        except (ValueError, TypeError, AttributeError, AssertionError) as error:
+        except (ValueError, TypeError, AttributeError, AssertionError, RecursionError) as error:
             # The SDK does not check what a server sends: a stream without a message fails inside of it.
             raise ModelError(
                 f"{self.name} sent what is no reply of this API; check the server and try again", model=self.name
@@ -97,7 +97,11 @@ class AnthropicModel:
         if not parts:
             raise ModelError(f"{self.name} gave an empty reply; try again", model=self.name)
         stop = _STOP_REASONS.get(final.stop_reason, StopReason.END)
-        yield Finished(Message(Role.ASSISTANT, parts), _usage(final.usage), stop)
+        message = Message(Role.ASSISTANT, parts)
+        usage = _usage(final.usage) or Usage(
+            estimate_request(request), 0, 0, estimate_tokens(message.text), estimated=True
+        )
+        yield Finished(message, usage, stop)
 
     def _sdk_transport_error(self) -> type[Exception]:
         # Inside a running stream the SDK lets its HTTP library's errors through as they are.
@@ -149,11 +153,18 @@ def _decode(message: anthropic.types.Message) -> tuple[Part, ...]:
     return tuple(parts)
 
 
-def _usage(usage: anthropic.types.Usage) -> Usage:
-    """``input_tokens`` counts only what follows the last marker: the total is the sum of the three figures."""
-    written = usage.cache_creation_input_tokens or 0
-    cached = usage.cache_read_input_tokens or 0
-    return Usage(usage.input_tokens + written + cached, cached, written, usage.output_tokens)
+def _usage(usage: anthropic.types.Usage) -> Usage | None:
+    """``input_tokens`` counts only what follows the last marker: the total is the sum of the three figures.
+
+    None where the server gave no usable figures.
+    """
+    fresh = read_token_count(usage.input_tokens)
+    output = read_token_count(usage.output_tokens)
+    if fresh is None or output is None:
+        return None
+    written = read_token_count(usage.cache_creation_input_tokens) or 0
+    cached = read_token_count(usage.cache_read_input_tokens) or 0
+    return Usage(fresh + written + cached, cached, written, output)
 
 
 def _said(error: anthropic.APIError) -> str:

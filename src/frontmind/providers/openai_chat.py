@@ -18,7 +18,7 @@ from frontmind.providers.estimate import estimate_request, estimate_tokens
 from frontmind.providers.protocol import Finished, Request, StopReason, StreamEvent, TextDelta, TokenCount
 from frontmind.values.message import Message, Role
 from frontmind.values.parts import Part, Text, ToolCall
-from frontmind.values.usage import Usage
+from frontmind.values.usage import Usage, read_token_count
 from frontmind.window.canonical import Json
 from frontmind.window.window import Window
 
@@ -129,7 +129,7 @@ class OpenAIChatModel:
                         yield TextDelta(text)
         except (openai.OpenAIError, httpx2.HTTPError) as error:
             raise self._explained(error) from error
-        except (ValueError, TypeError, AttributeError) as error:
+        except (ValueError, TypeError, AttributeError, RecursionError) as error:
             # The SDK does not check what a server sends: a damaged line or another shape comes through as it is.
             raise ModelError(
                 f"{self.name} sent what is no reply of this API ({_said(error)}); check the server", model=self.name
@@ -259,15 +259,20 @@ class _Reply:
 
 
 def _usage(usage: CompletionUsage | None) -> Usage | None:
-    """``prompt_tokens`` is the total: it holds the cached tokens and the written ones."""
-    if usage is None:
+    """``prompt_tokens`` is the total: it holds the cached tokens and the written ones.
+
+    None where the server gave no usable figures.
+    """
+    prompt = read_token_count(getattr(usage, "prompt_tokens", None))
+    output = read_token_count(getattr(usage, "completion_tokens", None))
+    if prompt is None or output is None:
         return None
-    details = usage.prompt_tokens_details
+    details = getattr(usage, "prompt_tokens_details", None)
     return Usage(
-        input=max(0, usage.prompt_tokens or 0),
-        cached=max(0, (details.cached_tokens or 0) if details else 0),
-        written=max(0, (details.cache_write_tokens or 0) if details else 0),
-        output=max(0, usage.completion_tokens or 0),
+        input=prompt,
+        cached=read_token_count(getattr(details, "cached_tokens", None)) or 0,
+        written=read_token_count(getattr(details, "cache_write_tokens", None)) or 0,
+        output=output,
     )
 
 

@@ -27,3 +27,16 @@ class Usage:
     def evaluated(self) -> int:
         """Prompt tokens that the model had to process in this call."""
         return self.input - self.cached
+
+
+_MOST_TOKENS = 2**53
+
+
+def read_token_count(figure: object) -> int | None:
+    """A token count as a server sent it, or None when it is none: not a whole number from 0 to 2**53.
+
+    A figure beside a reply is never a reason to lose the reply.
+    """
+    if isinstance(figure, bool) or not isinstance(figure, int) or not 0 <= figure <= _MOST_TOKENS:
+        return None
+    return figure
