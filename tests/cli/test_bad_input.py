@@ -146,6 +146,20 @@ def test_unknown_slash_commands_and_arguments_are_explained_and_the_chat_goes_on
     assert "[turn 1 " in result.stdout
 
 
+def test_a_name_that_no_file_can_have_is_refused_and_the_chat_goes_on(frontmind: Run) -> None:
+    long = "a" * 300
+    result = frontmind("chat", *ECHO, given=f"/doc add ~nosuchuser/x\n/doc add {long}\n/help\n")
+    assert result.returncode == 1
+    assert [line.startswith("frontmind: cannot use the path") for line in result.stderr.splitlines()] == [True, True]
+    assert "/remember TEXT" in result.stdout
+    assert "cannot use the path" in one_line(frontmind("window", "show", *ECHO, db=long))
+
+
+def test_a_script_that_is_a_pipe_is_refused(frontmind: Run, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert "not a regular file" in one_line(frontmind("chat", "--model", "scripted:pipe", "--message", "hi"))
+
+
 def test_a_script_that_is_no_list_of_texts_is_named(frontmind: Run, tmp_path: Path) -> None:
     (tmp_path / "script.json").write_text(json.dumps({"a": 1}))
     assert "list of texts" in one_line(frontmind("chat", "--model", "scripted:script.json", "--message", "hi"))

@@ -127,6 +127,15 @@ def test_tool_calls_of_both_styles_stay_with_their_results(frontmind: Run, tmp_p
     assert kinds == ["tool_use", "tool_result"]
 
 
+def test_a_foreign_conversation_shows_nothing_of_the_stored_one(frontmind: Run, tmp_path: Path) -> None:
+    frontmind("chat", "--model", "echo", "--message", "my secret stored talk")
+    path = conversation(tmp_path / "talk.json", [("user", "Hi"), ("assistant", "Hello")])
+    shown = frontmind("window", "show", "--model", "echo", "--conversation", path, "--message", "and now?")
+    assert shown.returncode == 0
+    assert "conversation_manifest" not in shown.stdout
+    assert "my secret stored talk" not in shown.stdout
+
+
 def test_the_stored_conversation_is_shown_and_not_changed(frontmind: Run, tmp_path: Path) -> None:
     frontmind("chat", "--model", "scripted:script.json", given="hello\n")  # no script yet: nothing is stored
     (tmp_path / "script.json").write_text(json.dumps(["Hi there."]))

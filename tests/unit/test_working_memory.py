@@ -360,3 +360,31 @@ async def test_a_trinket_may_be_registered_while_another_is_asked() -> None:
     bench.memory.register_trinket(Registers())
     assert names(await bench.compose()) == ["base_prompt", "registers"]
     assert names(await bench.compose()) == ["base_prompt", "late", "registers"]
+
+
+class Broken(EventAwareTrinket):
+    """Answers once; then its own handler raises, where the base class cannot catch it."""
+
+    section_name = "broken"
+    calls = 0
+
+    def generate_content(self, context: TurnContext) -> str:
+        return "first"
+
+    async def handle_update(self, event: UpdateTrinketEvent) -> None:
+        self.calls += 1
+        if self.calls > 1:
+            raise RuntimeError("mine")
+        await super().handle_update(event)
+
+
+@pytest.mark.requirement("RULE-10")
+async def test_a_trinket_that_does_not_answer_is_a_failure_and_its_old_text_does_not_pass_as_fresh() -> None:
+    bench = Bench()
+    bench.memory.register_trinket(Broken(), placement=TrinketPlacement.NOTIFICATION_CENTER, required=True)
+    first, second = await bench.compose(), await bench.compose()
+    assert "first" in first.notification_center
+    assert "first" not in second.notification_center
+    assert [(failure.section, failure.reason, failure.required) for failure in second.failures] == [
+        ("broken", "RuntimeError", True)
+    ]

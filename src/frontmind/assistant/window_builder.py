@@ -17,6 +17,9 @@ from frontmind.values.section import SectionFailure
 from frontmind.window.window import Window
 from frontmind.working_memory.base_prompt import build_base_prompt
 
+# The store has nothing under this name, so what it has of its own conversation does not mix in.
+_FOREIGN = "(a conversation that is not in the store)"
+
 
 @dataclass(frozen=True, slots=True)
 class BuiltWindow:
@@ -107,10 +110,10 @@ class WindowBuilder:
             system: the conversation's own system prompt; it follows the persona.
         """
         context = TurnContext(
-            conversation=self._conversation,
+            conversation=_FOREIGN,
             turn=len(history) // 2 + 1,
             now=self._clock.now(),
-            message=turn[-1].text,
+            message=turn[0].text,
         )
         return await self._build(context, Continuum(history, (), None, None), turn, system=system)
 

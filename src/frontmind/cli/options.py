@@ -65,6 +65,23 @@ def resolve_db(option: str | None, settings: Settings) -> str:
     return option if option is not None else str(settings.db)
 
 
+def named_path(text: str) -> Path:
+    """The path that a person wrote, ``~`` expanded.
+
+    Raises:
+        UsageError: no file can have this name.
+    """
+    try:
+        path = Path(text).expanduser()
+        path.stat()
+    except FileNotFoundError:
+        return path
+    except (OSError, RuntimeError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise UsageError(f"cannot use the path {text[:80]!r} ({reason}); pass another one") from error
+    return path
+
+
 def read_text_file(path: Path, what: str, *, limit: int) -> str:
     """The text of a file that the person named.
 

@@ -17,6 +17,7 @@ from frontmind.cli.options import (
     ModelOption,
     NowOption,
     TimezoneOption,
+    named_path,
     read_text_file,
     resolve_clock,
     resolve_db,
@@ -105,7 +106,7 @@ async def _build(db: str, clock: Clock, message: str | None, conversation: Path 
 
 def _open_to_look(db: str) -> Store:
     """The store without a right to write; an empty one where there is none yet."""
-    if db == ":memory:" or not Path(db).exists():
+    if db == ":memory:" or not named_path(db).exists():
         return SqliteStore.open(":memory:")
     return SqliteStore.open_existing_read_only(db)
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 from frontmind.assistant.inspection import inspect_window
 from frontmind.assistant.wiring import DEFAULT_CONVERSATION
-from frontmind.cli.options import read_text_file
+from frontmind.cli.options import named_path, read_text_file
 from frontmind.cli.session import Session
 from frontmind.errors import UsageError
 from frontmind.reminders.phrases import parse_reminder
@@ -164,7 +163,7 @@ async def _doc(session: Session, arguments: str) -> Outcome:
 
 
 def _read_document(file: str) -> tuple[str, str]:
-    path = Path(file).expanduser()
+    path = named_path(file)
     if path.exists() and not path.is_file():
         # A pipe or a device might never end.
         raise UsageError(f"{path} is not a regular file; pass a text file")

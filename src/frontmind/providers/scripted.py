@@ -79,6 +79,8 @@ def read_script(path: Path) -> list[str]:
     Raises:
         UsageError: the file cannot be read or is something else.
     """
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise UsageError(f"the script {path} is not a regular file; pass a JSON list of texts")
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from frontmind.errors import UsageError
 from frontmind.events import (
     ComposeSystemPromptEvent,
     EventBus,
+    HandlerFailure,
     SystemPromptComposedEvent,
     TrinketContentEvent,
     Unsubscribe,
@@ -24,6 +26,7 @@ from frontmind.working_memory.composer import BASE_PROMPT_SECTION, SystemPromptC
 class _Registration:
     detach: Unsubscribe
     placement: str | None
+    default_placement: str
     required: bool
 
 
@@ -40,6 +43,7 @@ class WorkingMemory:
         self._registrations: dict[str, _Registration] = {}
         self._failures: dict[str, SectionFailure] = {}
         self._answered: set[str] = set()
+        self._spoke: set[str] = set()
         self._subscriptions = (
             bus.subscribe(ComposeSystemPromptEvent, self._compose),
             bus.subscribe(TrinketContentEvent, self._take),
@@ -68,6 +72,7 @@ class WorkingMemory:
         registration = _Registration(
             detach=trinket.attach(self._bus),
             placement=None if placement is None else placement.value,
+            default_placement=trinket.placement.value,
             required=required,
         )
         self._registrations[name] = registration
@@ -94,7 +99,11 @@ class WorkingMemory:
     async def _compose(self, event: ComposeSystemPromptEvent) -> None:
         self._composer.set_base_prompt(event.base_prompt)
         names = sorted(self._registrations)
-        await asyncio.gather(*(self._bus.publish(UpdateTrinketEvent(name, event.context)) for name in names))
+        self._spoke.clear()
+        outcomes = await asyncio.gather(*(self._bus.publish(UpdateTrinketEvent(name, event.context)) for name in names))
+        for name, raised in zip(names, outcomes, strict=True):
+            if name not in self._spoke and name in self._registrations:
+                self._take(self._silence(name, event.context.now, raised))
         prompt = self._composer.compose()
         await self._bus.publish(
             SystemPromptComposedEvent(
@@ -107,10 +116,23 @@ class WorkingMemory:
             )
         )
 
+    def _silence(self, name: str, now: datetime, raised: tuple[HandlerFailure, ...]) -> TrinketContentEvent:
+        """What stands in for a trinket that was asked and said nothing: what it said earlier would pass as fresh."""
+        reason = type(raised[0].error).__name__ if raised else "it did not answer"
+        earlier = self._failures.get(name)
+        since = earlier.since if earlier is not None else now.isoformat(timespec="minutes")
+        return TrinketContentEvent(
+            section=name,
+            content=render(Element(name, f"Unavailable since {since[:16].replace('T', ' ')}.")),
+            placement=self._registrations[name].default_placement,
+            failure=SectionFailure(name, reason, since),
+        )
+
     def _take(self, event: TrinketContentEvent) -> None:
         registration = self._registrations.get(event.section)
         if registration is None:
             return
+        self._spoke.add(event.section)
         placement = registration.placement or event.placement
         if event.failure is None:
             self._failures.pop(event.section, None)
