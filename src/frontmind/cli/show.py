@@ -28,7 +28,7 @@ from frontmind.cli.terminal import emit, json_text, note, say
 from frontmind.continuum.importing import import_conversation
 from frontmind.errors import UsageError
 from frontmind.providers.estimate import estimate_request, estimate_tokens
-from frontmind.providers.names import choose_model
+from frontmind.providers.names import Provider, choose_model
 from frontmind.providers.opening import encoder_of
 from frontmind.providers.protocol import Request
 from frontmind.stores.protocols import Store
@@ -74,6 +74,9 @@ def show(
     encoded = encoder_of(name, max_output_tokens=settings.max_output_tokens)(built.window)
     for failure in built.failures:
         note(f"{failure.section} is unavailable: {failure.reason}")
+    limit = settings.local_context if name.provider is Provider.LOCAL else None
+    if limit is not None and estimate_request(encoded) > limit:
+        note(f"this is larger than the model's context of {limit:,} tokens: a turn would leave the oldest turns out")
     if request:
         emit(json_text(encoded) + "\n")
     elif as_json:
