@@ -21,7 +21,11 @@ def test_make_chat_answers_piped_input_from_the_real_model_and_prints_the_cache_
         text=True,
         cwd=REPOSITORY,
         # As from a person's shell, also where the tests themselves were started by make.
-        env={name: value for name, value in environment.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")},
+        env={
+            name: value
+            for name, value in environment.items()
+            if name not in ("ARGS", "MAKEFLAGS", "MAKELEVEL", "MFLAGS")
+        },
         timeout=280,
         check=False,
     )
