@@ -5,6 +5,9 @@ PYTHON ?= $(shell for p in python3.14 python3.13 python3.12 python3.11 python3 p
 	&& { echo $$p; break; }; done)
 BIN := .venv/bin
 READY := .venv/ready
+# The libraries that the benchmark compares with have an environment of their own: they bring many packages.
+PEERS := .venv-bench
+PEERS_READY := $(PEERS)/ready
 
 .PHONY: env chat test bench clean
 
@@ -27,8 +30,15 @@ test: $(READY)
 	@$(BIN)/mypy
 	@$(BIN)/pytest $(ARGS)
 
-bench: $(READY)
-	@$(BIN)/python -m benchmarks.layouts $(ARGS)
+bench: $(READY) $(PEERS_READY)
+	@$(PEERS)/bin/python -m benchmarks.composing $(ARGS)
+	@$(BIN)/python -m benchmarks.layouts
+
+$(PEERS_READY): pyproject.toml
+	@echo "Preparing $(PEERS) (once, a minute or two) ..." >&2
+	@$(PYTHON) -m venv $(PEERS) </dev/null
+	@$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]' </dev/null >&2
+	@touch $@
 
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv $(PEERS) .mypy_cache .ruff_cache .pytest_cache .hypothesis

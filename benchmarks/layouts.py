@@ -78,6 +78,8 @@ class Dubbed:
         self.name = model.name
         self.context_limit = model.context_limit
         self.max_output_tokens = model.max_output_tokens
+        self.profile = model.profile
+        self.framing = model.framing
 
     def encode(self, window: Window) -> Request:
         return self._model.encode(window)

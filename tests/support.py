@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -13,12 +13,20 @@ from pathlib import Path
 from typing import Any, TypeAlias
 from zoneinfo import ZoneInfo
 
+import pytest
+
 from frontmind.assistant.orchestrator import Orchestrator
 from frontmind.assistant.wiring import Mind, build_mind, build_orchestrator
-from frontmind.providers.protocol import Model
+from frontmind.providers.names import parse_model_name
+from frontmind.providers.opening import Selection, select_model
+from frontmind.providers.profiles.resolve import parse_overrides
+from frontmind.providers.protocol import Model, Request
+from frontmind.providers.scripted import ScriptedModel
 from frontmind.stores.sqlite import SqliteStore
 from frontmind.trinkets import ToolDescription
+from frontmind.values.message import Message
 from frontmind.window.canonical import canonical_json
+from frontmind.window.choice import Framing
 
 BERLIN = ZoneInfo("Europe/Berlin")
 START = datetime(2026, 11, 30, 9, 15, tzinfo=BERLIN)
@@ -27,6 +35,14 @@ Run: TypeAlias = Callable[..., "subprocess.CompletedProcess[str]"]
 """Runs the program; the fixture ``frontmind`` is one."""
 REPOSITORY = Path(__file__).resolve().parent.parent
 SHARED_DATA = REPOSITORY.parent / "shared" / "data"
+
+
+def shared(*names: str) -> Path:
+    """A file of the recorded data beside the repository; the test is skipped where it is not there."""
+    path = SHARED_DATA.joinpath(*names)
+    if not path.exists():
+        pytest.skip(f"the recorded data is not beside the repository: {'/'.join(names)}")
+    return path
 
 
 class HandClock:
@@ -90,6 +106,42 @@ async def bench(
         await store.close()
 
 
+def selected(name: str, framing: Framing | None = None, overrides: str = "") -> Selection:
+    """A model by its name, with the framing and the facts that a test wants."""
+    return select_model(
+        parse_model_name(name), framing=framing, overrides=parse_overrides(overrides), max_output_tokens=99
+    )
+
+
+MODELS = (
+    "anthropic:claude-sonnet-4-5",
+    "anthropic:claude-opus-4-8",
+    "anthropic:claude-opus-5-5",
+    "bedrock:us.anthropic.claude-sonnet-4-5-20250929-v1:0",
+    "openai:gpt-5.5",
+    "openai:gpt-5.6-sol",
+    "gemini:gemini-3-pro",
+    "deepseek:deepseek-chat",
+    "openrouter:anthropic/claude-sonnet-4.6",
+    "ollama:qwen3",
+    "compatible:m@http://127.0.0.1:9/v1",
+    "local",
+    "echo",
+)
+EVERY_WAY = tuple((name, framing) for name in MODELS for framing in sorted(selected(name).profile.framings))
+"""Every model with every framing that it takes."""
+
+
+def playing(
+    name: str, script: Sequence[str | Message] | Callable[[Request], str | Message], framing: Framing | None = None
+) -> ScriptedModel:
+    """A scripted model with the profile and the requests of a real one."""
+    selection = selected(name, framing)
+    return ScriptedModel(
+        script, name=str(selection.name), profile=selection.profile, framing=selection.framing, max_output_tokens=99
+    )
+
+
 def prefix(request: Mapping[str, Any], messages: int) -> bytes:
     """The canonical bytes of tools, system and the first ``messages`` messages, cache markers aside."""
     kept = {key: request[key] for key in ("tools", "system") if key in request}
@@ -97,11 +149,14 @@ def prefix(request: Mapping[str, Any], messages: int) -> bytes:
     return canonical_json(without_markers(kept))
 
 
+_MARKERS = ("cache_control", "prompt_cache_breakpoint")
+
+
 def without_markers(value: Any) -> Any:
-    """The value without any ``cache_control``."""
+    """The value without any ``cache_control`` or ``prompt_cache_breakpoint``."""
     plain = copy.deepcopy(value)
     if isinstance(plain, dict):
-        return {key: without_markers(item) for key, item in plain.items() if key != "cache_control"}
+        return {key: without_markers(item) for key, item in plain.items() if key not in _MARKERS}
     if isinstance(plain, list):
         return [without_markers(item) for item in plain]
     return plain

@@ -29,7 +29,7 @@ ORDER = (
 )
 # Places where any exception is caught on purpose: the bus's fan-out, and a trinket's turn (in its task or thread).
 ISOLATION_BOUNDARIES = {"events/bus.py": 1, "trinkets/base.py": 2}
-OPTIONAL_PACKAGES = {"anthropic", "openai", "httpx2", "xllamacpp"}
+OPTIONAL_PACKAGES = {"anthropic", "openai", "httpx2", "xllamacpp", "boto3", "botocore", "google", "genai_prices"}
 MODULES = sorted(SOURCE.rglob("*.py"))
 
 
@@ -88,7 +88,17 @@ def test_only_the_named_boundaries_catch_everything(path: Path) -> None:
 PURE = [
     path
     for path in MODULES
-    if relative(path).startswith(("values/", "window/", "working_memory/", "continuum/", "providers/encoding/"))
+    if relative(path).startswith(
+        (
+            "values/",
+            "window/",
+            "working_memory/",
+            "continuum/",
+            "providers/encoding/",
+            "providers/decoding/",
+            "providers/profiles/",
+        )
+    )
 ]
 IMPURE = {
     "sqlite3",

@@ -13,7 +13,7 @@ import pytest
 from frontmind.errors import ModelError, ModelUnavailable, RequestRefused
 from frontmind.providers.anthropic import AnthropicModel
 from frontmind.values.usage import Usage
-from support import bench, marker_places, texts
+from support import bench, marker_places, selected, texts
 
 Answer = tuple[int, list[dict[str, Any]] | dict[str, Any]]
 
@@ -101,7 +101,20 @@ def server() -> Iterator[MessagesServer]:
 
 @pytest.fixture
 async def model(server: MessagesServer) -> AnthropicModel:
-    return AnthropicModel("claude-sonnet-5", api_key="k", base_url=server.url, max_retries=0)
+    return opened(server)
+
+
+def opened(server: MessagesServer, name: str = "anthropic:claude-sonnet-5") -> AnthropicModel:
+    selection = selected(name)
+    return AnthropicModel(
+        selection.profile,
+        name=name,
+        framing=selection.framing,
+        max_output_tokens=99,
+        api_key="k",
+        base_url=server.url,
+        max_retries=0,
+    )
 
 
 async def test_a_conversation_is_accepted_and_its_usage_adds_up(server: MessagesServer, model: AnthropicModel) -> None:
@@ -113,7 +126,7 @@ async def test_a_conversation_is_accepted_and_its_usage_adds_up(server: Messages
     assert [report.reply for report in reports] == ["Reply 1.", "Reply 2.", "Reply 3."] == pieces
     assert reports[0].usage == Usage(input=150, cached=100, written=20, output=7)
     assert [{key: body[key] for key in body if key != "stream"} for body in server.bodies] == stored
-    assert marker_places(server.bodies[2]) == [("system", 0, 0), ("messages", 3, 0)]
+    assert marker_places(server.bodies[2]) == [("system", 0, 0), ("messages", 1, 0), ("messages", 3, 0)]
     assert texts(server.bodies[2]["messages"][3]) == "Reply 2."
 
 
@@ -167,8 +180,8 @@ async def test_a_figure_that_is_no_count_does_not_cost_the_reply(
 
 @pytest.mark.parametrize(
     "events",
-    [[], [{"type": "ping"}], [{"type": "message_start", "message": 7}], reply("x")[1:]],
-    ids=["nothing", "only a ping", "no message", "no start"],
+    [[], [{"type": "ping"}], [{"type": "message_start", "message": 7}], reply("x")[2:]],
+    ids=["nothing", "only a ping", "no message", "a piece of no block"],
 )
 async def test_a_stream_that_is_no_reply_is_an_error(
     server: MessagesServer, model: AnthropicModel, events: list[dict[str, Any]]
@@ -190,7 +203,7 @@ async def test_an_empty_reply_is_an_error(server: MessagesServer, model: Anthrop
 
 async def test_a_server_that_is_not_there_is_named(server: MessagesServer) -> None:
     server.close()
-    model = AnthropicModel("claude-sonnet-5", api_key="k", base_url=server.url, max_retries=0)
+    model = opened(server)
     async with bench(model) as bench_:
         with pytest.raises(ModelUnavailable, match="cannot reach"):
             await bench_.orchestrator.run_turn("hi")

@@ -10,15 +10,14 @@ import pytest
 
 from support import PROGRAM, Run
 
+_KEYS = ("ANTHROPIC_", "OPENAI_", "GEMINI_", "GOOGLE_", "AWS_", "DEEPSEEK_", "OPENROUTER_")
+_WITH_DATABASE = (("chat",), ("window", "show"), ("window", "explain"))
+
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
     """The machine's environment with a home folder of its own, and no key or setting."""
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(("FRONTMIND_", "ANTHROPIC_", "OPENAI_"))
-    }
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("FRONTMIND_", *_KEYS))}
     home = tmp_path / "home"
     home.mkdir()
     return kept | {"HOME": str(home), "XDG_DATA_HOME": "", "TZ": "Europe/Berlin", "COLUMNS": "100"}
@@ -32,7 +31,11 @@ def frontmind(environment: dict[str, str], tmp_path: Path) -> Run:
         *arguments: str, given: str | bytes = "", db: str | None = None, env: dict[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
         options = ["--db", db if db is not None else str(tmp_path / "mind.db")]
-        command = [str(PROGRAM), *arguments, *(options if arguments and arguments[0] in ("chat", "window") else [])]
+        command = [
+            str(PROGRAM),
+            *arguments,
+            *(options if arguments[:1] in _WITH_DATABASE or arguments[:2] in _WITH_DATABASE else []),
+        ]
         finished = subprocess.run(
             command,
             input=given.encode() if isinstance(given, str) else given,

@@ -113,7 +113,7 @@ def test_the_context_table_names_every_section_and_adds_up(frontmind: Run, scrip
     table = [line for line in result.stdout.splitlines() if "│" in line or "┃" in line]
     names = [line.split("│")[1].strip() for line in table if "│" in line]
     assert names[:3] == ["base_prompt", "tool_guidance", "tool_hints"]
-    assert names[3:] == ["(rule)", "(header)", "datetime_section", "conversation_manifest", "(rule)", "user message",
+    assert names[3:] == ["(rule)", "(header)", "datetime_section", "(rule)", "user message",
                          "(template and joins)", "all"]  # fmt: skip
     sizes = [int(line.split("│")[3].strip().lstrip("~").replace(",", "")) for line in table if "│" in line]
     assert sum(sizes[:-1]) == sizes[-1]
@@ -206,7 +206,18 @@ def test_an_interrupted_reply_is_kept_and_the_exit_code_says_so(environment: dic
     assert process.returncode == 130, errors
     assert rest.decode() == "\n[stopped; what was said is kept]\n"
     shown = subprocess.run(
-        [str(PROGRAM), "window", "show", "--model", "openai:gpt-5.5", "--db", db, "--message", "go on", "--request"],
+        [
+            str(PROGRAM),
+            "window",
+            "show",
+            "--model",
+            "compatible:m@http://127.0.0.1:9/v1",
+            "--db",
+            db,
+            "--message",
+            "go on",
+            "--request",
+        ],
         capture_output=True,
         env=environment,
         check=True,

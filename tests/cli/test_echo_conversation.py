@@ -49,7 +49,7 @@ async def test_the_tenth_request_is_as_the_design_draws_it(frontmind: Run, tmp_p
         request = await store.load_request(hashes[-1])
     finally:
         await store.close()
-    assert marker_places(request) == [("system", 0, 0), ("messages", 17, 0)]
+    assert marker_places(request) == [("system", 0, 0), ("messages", 15, 0), ("messages", 17, 0)]
     picture = json.dumps(_with_short_echoes(request), ensure_ascii=False, indent=1, sort_keys=True) + "\n"
     assert picture == external_file("snapshots/echo_tenth_request.json", format=".txt")
 

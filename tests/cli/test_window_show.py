@@ -35,7 +35,7 @@ def request(result: subprocess.CompletedProcess[str]) -> dict[str, Any]:
 
 @pytest.mark.requirement("CLI-2")
 @pytest.mark.parametrize(("name", "messages"), EXAMPLES, ids=[name for name, _ in EXAMPLES])
-@pytest.mark.parametrize("model", ["echo", "openai:gpt-5.5", "anthropic:claude-sonnet-5", "local"])
+@pytest.mark.parametrize("model", ["echo", "compatible:m@http://127.0.0.1:9/v1", "anthropic:claude-sonnet-5", "local"])
 def test_conversations_as_exports_have_them_become_valid_requests(
     frontmind: Run, tmp_path: Path, model: str, name: str, messages: list[tuple[str, str]]
 ) -> None:
@@ -99,7 +99,7 @@ def test_json_output_reads_back_exactly_whatever_the_message_holds(frontmind: Ru
         assert not set(result.stdout) & set("\u200e\u200f\x7f\x85\u202e")
         assert json.loads(result.stdout)["messages"][-1] in (
             {"role": "user", "content": [{"type": "text", "text": message}]},
-            {"role": "user", "origin": "turn", "text": message},
+            {"role": "user", "origin": "turn", "tokens": 8, "text": message},
         )
 
 
@@ -141,9 +141,21 @@ def test_the_stored_conversation_is_shown_and_not_changed(frontmind: Run, tmp_pa
     frontmind("chat", "--model", "scripted:script.json", given="hello\n")  # no script yet: nothing is stored
     (tmp_path / "script.json").write_text(json.dumps(["Hi there."]))
     assert frontmind("chat", "--model", "scripted:script.json", given="hello\n/remember You like tea\n").returncode == 0
-    shown = request(frontmind("window", "show", "--model", "openai:gpt-5.5", "--message", "tea?", "--request"))
-    again = request(frontmind("window", "show", "--model", "openai:gpt-5.5", "--message", "tea?", "--request"))
+    shown = request(
+        frontmind("window", "show", "--model", "compatible:m@http://127.0.0.1:9/v1", "--message", "tea?", "--request")
+    )
+    again = request(
+        frontmind("window", "show", "--model", "compatible:m@http://127.0.0.1:9/v1", "--message", "tea?", "--request")
+    )
     texts = [message["content"] for message in shown["messages"]]
     assert texts[1:3] == ["hello", "Hi there."]
     assert "You like tea</memory>" in texts[-2]
     assert texts[1:3] == [message["content"] for message in again["messages"]][1:3]
+
+
+def test_the_sizes_of_the_json_form_add_up(frontmind: Run) -> None:
+    shown = request(frontmind("window", "show", "--model", "echo", *FIXED, "--message", "hi", "--json"))
+    system = sum(section["tokens"] for section in shown["sections"] if section["placement"] == "system")
+    messages = sum(message["tokens"] for message in shown["messages"])
+    assert shown["tokens"]["total"] == system + messages + shown["tokens"]["residual"]
+    assert abs(shown["tokens"]["residual"]) < 10

@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 
-from frontmind.errors import ModelError, ModelUnavailable, RequestRefused, WindowTooLarge
+from frontmind.errors import ModelError, ModelUnavailable, RequestRefused, UsageError, WindowTooLarge
 from frontmind.providers.openai_chat import OpenAIChatModel
+from frontmind.providers.profiles.profile import Wire
+from frontmind.providers.profiles.resolve import choose_framing, resolve_profile
 from frontmind.providers.protocol import Finished, Request, StopReason, TextDelta
 from frontmind.values.message import assistant
-from frontmind.values.parts import Text, ToolCall
+from frontmind.values.parts import Text, Thinking, ToolCall
 from frontmind.values.usage import Usage
 from providers.loopback import Exchange, Loopback
 
@@ -40,8 +42,17 @@ def usage(**more: Any) -> dict[str, Any]:
     return {"id": "1", "object": "chat.completion.chunk", "choices": [], "usage": {**USAGE, **more}}
 
 
-def model_at(url: str, **options: Any) -> OpenAIChatModel:
-    return OpenAIChatModel("tiny", name="compatible:tiny", base_url=url, max_retries=0, **options)
+def model_at(url: str | None, provider: str = "compatible", **options: Any) -> OpenAIChatModel:
+    profile = resolve_profile(provider, "tiny", {"wire": Wire.OPENAI_CHAT})
+    return OpenAIChatModel(
+        profile,
+        name=f"{provider}:tiny",
+        framing=choose_framing(profile),
+        max_output_tokens=1024,
+        base_url=url,
+        max_retries=0,
+        **options,
+    )
 
 
 async def ask(loopback: Loopback, **options: Any) -> tuple[list[str], Finished]:
@@ -124,7 +135,12 @@ async def test_calls_without_index_id_or_reason_are_still_calls(loopback: Loopba
     calls = [{"function": {"name": "look", "arguments": "{}"}}, {"function": {"name": "now", "arguments": "{}"}}]
     loopback.stream(chunk(tool_calls=calls), chunk("stop"), "[DONE]")
     _, finished = await ask(loopback)
-    assert finished.message.parts == (ToolCall("call_0", "look", "{}"), ToolCall("call_1", "now", "{}"))
+    look, now = finished.message.parts
+    assert isinstance(look, ToolCall)
+    assert isinstance(now, ToolCall)
+    assert [(call.name, call.arguments) for call in (look, now)] == [("look", "{}"), ("now", "{}")]
+    assert look.id.startswith("call_")
+    assert look.id != now.id
     assert finished.stop is StopReason.TOOL_CALLS
 
 
@@ -143,6 +159,35 @@ async def test_a_refusal_is_text_with_its_own_reason(loopback: Loopback) -> None
     pieces, finished = await ask(loopback)
     assert pieces == ["I cannot."]
     assert finished.stop is StopReason.REFUSAL
+
+
+async def test_reasoning_comes_with_the_reply_and_is_not_shown(loopback: Loopback) -> None:
+    loopback.stream(chunk(reasoning_content="Hm"), chunk(reasoning_content="m."), chunk("stop", content="Hi"), "[DONE]")
+    pieces, finished = await ask(loopback)
+    assert pieces == ["Hi"]
+    thinking = Thinking("Hmm.", "openai_chat:reasoning_content", '{"reasoning_content":"Hmm."}')
+    assert finished.message.parts == (thinking, Text("Hi"))
+
+
+async def test_a_reply_of_reasoning_alone_is_an_empty_reply(loopback: Loopback) -> None:
+    loopback.stream(chunk(reasoning_content="Hmm"), chunk("length"), "[DONE]")
+    assert "1024 output tokens" in str(await failure(loopback))
+
+
+async def test_a_server_that_gave_up_has_broken_off(loopback: Loopback) -> None:
+    loopback.stream(chunk(content="Hel"), chunk("insufficient_system_resource"), "[DONE]")
+    assert "broke off" in str(await failure(loopback))
+
+
+async def test_a_stream_of_another_shape_is_an_error(loopback: Loopback) -> None:
+    loopback.stream({"choices": "none"}, "[DONE]")
+    assert "no reply of this API" in str(await failure(loopback))
+
+
+def test_a_profile_of_another_format_is_refused() -> None:
+    profile = resolve_profile("openai", "gpt-5.6")
+    with pytest.raises(UsageError, match="it speaks 'openai_chat'"):
+        OpenAIChatModel(profile, name="openai:gpt-5.6", framing=choose_framing(profile), max_output_tokens=10)
 
 
 async def test_a_choice_without_a_delta_changes_nothing(loopback: Loopback) -> None:
@@ -284,9 +329,10 @@ async def test_a_server_on_this_machine_is_reached_past_a_proxy(
     assert (await ask(loopback))[0] == ["Hi"]
 
 
-def test_without_a_key_openai_is_unavailable() -> None:
+def test_without_a_key_openai_is_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with pytest.raises(ModelUnavailable, match="set OPENAI_API_KEY"):
-        OpenAIChatModel("gpt-5.5", name="openai:gpt-5.5")
+        model_at(None, "openai")
 
 
 def test_without_the_sdk_the_error_names_the_install_command(monkeypatch: pytest.MonkeyPatch) -> None:

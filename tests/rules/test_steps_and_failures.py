@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -12,23 +10,19 @@ from hypothesis import strategies as st
 
 from frontmind.errors import RequiredSectionFailed
 from frontmind.events import TurnContext
-from frontmind.providers.encoding.anthropic import encode_anthropic
-from frontmind.providers.encoding.local import encode_local
-from frontmind.providers.encoding.openai_chat import encode_openai_chat
+from frontmind.providers.encoding.text import wire_text
+from frontmind.providers.reading import read_request
 from frontmind.providers.scripted import ScriptedModel
 from frontmind.trinkets import EventAwareTrinket, TrinketPlacement
+from frontmind.trinkets.markup import escape
 from frontmind.values.message import Message, Role, assistant, user
-from frontmind.values.parts import Text, ToolCall, ToolResult
-from frontmind.values.section import PLACEMENT_NOTIFICATION, Section
-from frontmind.window.framing import with_fresh_sections
+from frontmind.values.parts import ToolCall, ToolResult
+from frontmind.values.section import PLACEMENT_NOTIFICATION, Author, Section, render_notification_center
+from frontmind.values.tool import Tool
+from frontmind.window.choice import Framing
 from frontmind.window.window import Window
-from support import bench, prefix
+from support import EVERY_WAY, bench, selected
 
-ENCODERS: dict[str, Callable[[Window], dict[str, Any]]] = {
-    "anthropic": lambda window: encode_anthropic(window, model="m", max_output_tokens=8),
-    "openai": lambda window: encode_openai_chat(window, model="m", max_output_tokens=8),
-    "local": lambda window: encode_local(window, max_output_tokens=8),
-}
 said = st.text(min_size=1, max_size=20).filter(lambda text: bool(text.strip()))
 exchanges = st.lists(st.tuples(said, said), max_size=3)
 steps = st.lists(st.lists(st.tuples(said, said), min_size=1, max_size=3), min_size=1, max_size=3)
@@ -36,31 +30,43 @@ steps = st.lists(st.lists(st.tuples(said, said), min_size=1, max_size=3), min_si
 
 @pytest.mark.requirement("RULE-6")
 @pytest.mark.requirement("RULE-4")
-@pytest.mark.parametrize("encode", ENCODERS.values(), ids=ENCODERS)
-@settings(deadline=None, max_examples=50)
-@given(talk=exchanges, center=st.none() | said, question=said, loop=steps, fresh=st.none() | said)
+@pytest.mark.parametrize(("name", "framing"), EVERY_WAY)
+@settings(deadline=None, max_examples=15)
+@given(talk=exchanges, texts=st.lists(said, max_size=2), question=said, loop=steps, fresh=st.none() | said)
 def test_each_step_of_a_turn_only_adds_behind_what_was_sent(
-    encode: Callable[[Window], dict[str, Any]],
+    name: str,
+    framing: Framing,
     talk: list[tuple[str, str]],
-    center: str | None,
+    texts: list[str],
     question: str,
     loop: list[list[tuple[str, str]]],
     fresh: str | None,
 ) -> None:
     history = tuple(message for asked, told in talk for message in (user(asked), assistant(told)))
-    window = Window("system", "", history, center or "", (user(question),))
-    sent = encode(window)
+    own, others = Author.APPLICATION, Author.OTHERS
+    sections = tuple(mood(text, author) for text, author in zip(texts, (own, others), strict=False))
+    center = render_notification_center(sections)
+    window = Window("system", "", history, center, (user(question),), sections, tools=(Tool("tool"),))
+    encode = selected(name, framing).encode
+    sent = read_request(encode(window))
     for number, calls in enumerate(loop):
         ids = [f"c{number}_{index}" for index in range(len(calls))]
-        call = Message(Role.ASSISTANT, tuple(ToolCall(name, "tool", "{}") for name in ids))
-        results = Message(Role.USER, tuple(ToolResult(name, pair[0]) for name, pair in zip(ids, calls, strict=True)))
-        changed = [] if fresh is None else [Section("mood", fresh, PLACEMENT_NOTIFICATION, False)]
-        window = window.extended(call, with_fresh_sections(results, changed))
-        following = encode(window)
-        assert prefix(following, len(sent["messages"])) == prefix(sent, len(sent["messages"]))
-        if fresh is not None:
-            assert isinstance(window.turn[-1].parts[-1], Text)
+        call = Message(Role.ASSISTANT, tuple(ToolCall(one, "tool", "{}") for one in ids))
+        results = Message(Role.USER, tuple(ToolResult(one, pair[0]) for one, pair in zip(ids, calls, strict=True)))
+        now = f"{fresh} after step {number}"
+        changed = [] if fresh is None else [mood(now, others)]
+        window = window.extended(call, results, changed=changed)
+        following = read_request(encode(window))
+        kept, added = following.blocks[: len(sent.blocks)], following.blocks[len(sent.blocks) :]
+        assert [block.key for block in kept] == [block.key for block in sent.blocks]
+        assert [block.kind for block in added][: 2 * len(ids)] == ["tool_use"] * len(ids) + ["tool_result"] * len(ids)
+        assert fresh is None or wire_text(escape(now)) in "".join(block.text for block in added)
         sent = following
+
+
+def mood(text: str, author: Author) -> Section:
+    name = "mood" if author is Author.OTHERS else "clock"
+    return Section(name, f"<{name}>\n{escape(text)}\n</{name}>", PLACEMENT_NOTIFICATION, False, author)
 
 
 class Whim(EventAwareTrinket):
@@ -107,6 +113,6 @@ def test_a_failing_trinket_costs_its_own_section_and_the_turn_only_where_it_is_r
             content = {section.name: section.content for section in report.window.sections}
             for name in trinkets:
                 assert ("Unavailable" if name in failing else f"I am {name}.") in content[name]
-            assert {"base_prompt", "datetime_section", "conversation_manifest"} <= content.keys()
+            assert {"base_prompt", "datetime_section"} <= content.keys()
 
     asyncio.run(run())

@@ -18,15 +18,17 @@ from hypothesis import strategies as st
 
 from frontmind.errors import ModelError, RequestRefused
 from frontmind.events import TurnContext
-from frontmind.providers.echo import EchoModel
-from frontmind.providers.encoding.local import encode_local
 from frontmind.providers.protocol import Request
+from frontmind.providers.reading import read_request
 from frontmind.providers.scripted import ScriptedModel
 from frontmind.trinkets import EventAwareTrinket, TrinketPlacement
+from frontmind.values.parts import Voice
 from frontmind.values.section import RULE
 from frontmind.window.canonical import canonical_json
+from frontmind.window.choice import Framing
+from frontmind.window.layout import Layout
 from frontmind.window.window import Window
-from support import HandClock, bench, marker_places, prefix, texts
+from support import EVERY_WAY, HandClock, bench, marker_places, prefix, selected, texts
 
 MAX_MARKERS = 4
 
@@ -41,8 +43,10 @@ said = any_text.filter(lambda text: bool(text.strip()))
 class Moody(ScriptedModel):
     """Replies as the exchanges say; fails before the first word where they say so."""
 
-    def __init__(self, talk: Sequence[Exchange]) -> None:
-        super().__init__(self._answer)
+    def __init__(self, talk: Sequence[Exchange], name: str, framing: Framing) -> None:
+        selection = selected(name, framing)
+        super().__init__(self._answer, profile=selection.profile, framing=selection.framing)
+        self._encode = selection.encode
         self._talk = talk
         self.number = 0
 
@@ -54,22 +58,15 @@ class Moody(ScriptedModel):
             raise RequestRefused("no", model="m")
         return exchange.reply
 
-
-class Scripted(Moody):
-    """Encoded for the Anthropic wire format."""
-
     def encode(self, window: Window) -> Request:
-        return EchoModel().encode(window)
+        return self._encode(window)
 
 
-class LocalWire(Moody):
-    """Encoded for the local engine."""
-
-    def encode(self, window: Window) -> Request:
-        return encode_local(window, max_output_tokens=8)
-
-
-WIRES: dict[str, type[Moody]] = {"anthropic": Scripted, "openai": Moody, "local": LocalWire}
+WIRES = {
+    "anthropic": ("anthropic:claude-sonnet-4-5", Framing.ASSISTANT),
+    "openai": ("compatible:m@http://127.0.0.1:9/v1", Framing.ASSISTANT),
+    "local": ("local", Framing.ASSISTANT),
+}
 
 
 class Whim(EventAwareTrinket):
@@ -143,7 +140,7 @@ async def play(
 
 
 def requests_of(wire: str, talk: Sequence[Exchange], sections: Mapping[str, Sequence[str]]) -> list[Mapping[str, Any]]:
-    return asyncio.run(play(WIRES[wire](talk), talk, sections))
+    return asyncio.run(play(Moody(talk, *WIRES[wire]), talk, sections))
 
 
 def durable(talk: Sequence[Exchange]) -> list[tuple[str, str]]:
@@ -243,7 +240,8 @@ def test_markers_stand_only_on_bytes_that_the_next_turn_sends_again(
         assert 1 <= len(places) <= MAX_MARKERS
         assert places[0] == ("system", 0, 0)
         history = 2 * (turn - 1)
-        assert places[1:] == ([("messages", history - 1, 0)] if history else [])
+        ends = [end for end in (history - 3, history - 1) if end > 0]
+        assert places[1:] == [("messages", end, 0) for end in ends]
         for kind, number, index in places:
             block = request[kind][index] if kind == "system" else request[kind][number]["content"][index]
             assert block["text"].strip()
@@ -272,3 +270,45 @@ def test_the_system_prompt_is_the_same_in_every_turn(
 ) -> None:
     systems = {prefix(request, history_length(request, 1)) for request in requests_of(wire, talk, sections)}
     assert len(systems) <= 1
+
+
+def durable_keys(layout: Layout, replies: int) -> list[tuple[str, str, bytes]]:
+    """What the cache sees up to the end of the given number of replies; a reply may be several blocks."""
+    runs, last, keys = 0, "", []
+    for block in layout.blocks:
+        if block.cleared or block.in_center:
+            continue
+        role = "assistant" if block.role == "model" else block.role
+        if role != "assistant" and last == "assistant" and runs == replies:
+            break
+        runs += role == "assistant" and last != "assistant"
+        last = role
+        keys.append(block.key)
+    return keys
+
+
+@pytest.mark.requirement("RULE-1")
+@pytest.mark.requirement("RULE-2")
+@pytest.mark.requirement("RULE-3")
+@pytest.mark.requirement("RULE-5")
+@pytest.mark.parametrize(("name", "framing"), EVERY_WAY)
+@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(talk=exchanges, sections=whims)
+def test_the_rules_hold_for_every_model_and_framing(
+    name: str, framing: Framing, talk: list[Exchange], sections: dict[str, list[str]]
+) -> None:
+    requests = asyncio.run(play(Moody(talk, name, framing), talk, sections))
+    layouts = [read_request(request) for request in requests]
+    profile = selected(name, framing).profile
+    for turn, layout in enumerate(layouts):
+        assert sum(block.marker is not None for block in layout.blocks) <= profile.max_markers
+        last = layout.conversation[-1]
+        assert last.role not in ("assistant", "model")
+        assert not layout.conversation[0].in_center or layout.conversation[0].role == "user"
+        if turn:
+            before, after = (durable_keys(item, turn - 1) for item in (layouts[turn - 1], layout))
+            assert after[: len(before)] == before
+        if framing.keeps(Voice.USER) and framing is not Framing.DEVELOPER and turn:
+            # Everything that was sent is sent again.
+            before, after = ([block.key for block in item.blocks] for item in (layouts[turn - 1], layout))
+            assert after[: len(before)] == before

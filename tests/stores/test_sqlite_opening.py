@@ -21,8 +21,9 @@ from frontmind.stores.sqlite.connection import Database
 from frontmind.stores.sqlite.locks import TurnLocks
 from frontmind.stores.sqlite.looking import LookingSession
 from frontmind.stores.sqlite.opening import open_for_writing
-from frontmind.stores.sqlite.schema import APPLICATION_ID, SCHEMA_VERSION
-from frontmind.values.message import user
+from frontmind.stores.sqlite.schema import APPLICATION_ID, MIGRATIONS, SCHEMA_VERSION
+from frontmind.values.message import assistant, user
+from frontmind.values.usage import Usage
 
 NINE = datetime(2026, 11, 30, 9, 0, tzinfo=UTC)
 OPENERS: Final = {"write": SqliteStore.open, "look": SqliteStore.open_existing_read_only}
@@ -161,6 +162,55 @@ class TestRefused:
         monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 34, 1))
         with pytest.raises(StoreError, match="use a newer Python"):
             SqliteStore.open(tmp_path / "store.db")
+
+
+async def make_older(path: Path) -> None:
+    """A database as the first version left it, with one answered turn."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute("PRAGMA journal_mode = WAL")
+        for statement in MIGRATIONS[0]:
+            connection.execute(statement)
+        connection.execute("INSERT INTO conversations (name) VALUES ('main')")
+        message = '{"parts":[{"text":"TEXT","type":"text"}],"role":"ROLE"}'
+        connection.execute(
+            """
+            INSERT INTO turns (conversation, number, segment, state, asked_at, answered_at, user_message, reply_message,
+                usage_input, usage_cached, usage_written, usage_output, usage_estimated)
+            VALUES (1, 1, 1, 'done', ?, ?, ?, ?, 9, 1, 2, 3, 0)
+            """,
+            (
+                "2026-11-30T09:00:00.000000+00:00",
+                "2026-11-30T09:00:01.000000+00:00",
+                message.replace("TEXT", "hello").replace("ROLE", "user"),
+                message.replace("TEXT", "hi").replace("ROLE", "assistant"),
+            ),
+        )
+        connection.execute("PRAGMA user_version = 1")
+
+
+class TestOlder:
+    async def test_a_database_of_the_first_version_is_brought_up_to_date_and_nothing_is_lost(
+        self, tmp_path: Path
+    ) -> None:
+        await make_older(tmp_path / "store.db")
+        store = SqliteStore.open(tmp_path / "store.db")
+        (turn,) = await store.turns("main")
+        await store.close()
+        assert (turn.user, turn.reply, turn.sent) == (user("hello"), assistant("hi"), None)
+        assert turn.usage == Usage(9, 1, 2, 3)
+        looking = SqliteStore.open_existing_read_only(tmp_path / "store.db")
+        assert list(await looking.turns("main")) == [turn]
+        await looking.close()
+
+    async def test_an_older_database_can_be_looked_at_and_stays_as_it_was(self, tmp_path: Path) -> None:
+        await make_older(tmp_path / "store.db")
+        before = (tmp_path / "store.db").read_bytes()
+        looking = SqliteStore.open_existing_read_only(tmp_path / "store.db")
+        (turn,) = await looking.turns("main")
+        await looking.close()
+        assert (turn.reply, turn.sent, turn.usage) == (assistant("hi"), None, Usage(9, 1, 2, 3))
+        assert (tmp_path / "store.db").read_bytes() == before
 
 
 class TestNew:

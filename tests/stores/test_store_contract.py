@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta, timezone
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -19,8 +20,19 @@ from frontmind.errors import UsageError
 from frontmind.stores.protocols import Store
 from frontmind.stores.sqlite import IN_MEMORY, SqliteStore
 from frontmind.values.message import Message, Role, assistant, user
-from frontmind.values.parts import Part, Text, ToolCall, ToolResult
-from frontmind.values.records import Completion, HitKind, SearchHit, Turn, TurnState
+from frontmind.values.parts import (
+    Document,
+    Image,
+    Notice,
+    Part,
+    ProviderBlock,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    Voice,
+)
+from frontmind.values.records import Completion, HitKind, SearchHit, Sent, Turn, TurnState
 from frontmind.values.usage import Usage
 from frontmind.window.canonical import Json, JsonObject, canonical_json, digest
 
@@ -32,7 +44,8 @@ STORES: dict[str, Callable[[Path], Store]] = {
 NINE = datetime(2026, 11, 30, 9, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 MINUTE = timedelta(minutes=1)
-USAGE = Usage(input=120, cached=100, written=20, output=7, estimated=True)
+USAGE = Usage(120, 100, 20, 7, estimated=True, written_by_ttl=(("1h", 15), ("5m", 5)))
+SENT = Sent((Notice("n", Voice.OPERATOR, (("a", "1"),)), Notice("m")), {"a": "1"}, window_start=3)
 
 # The examples of one test share a store: a round trip does not depend on what else is there.
 in_one_store = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -42,10 +55,36 @@ any_moment = st.datetimes(
     max_value=datetime(2200, 1, 1),  # noqa: DTZ001
     timezones=st.timezones(),
 )
+any_file = st.builds(Image, any_text, any_text, any_text) | st.builds(Document, any_text, any_text, any_text, any_text)
+any_notice = st.builds(
+    Notice,
+    any_text,
+    st.sampled_from([Voice.USER, Voice.OPERATOR]),
+    st.lists(st.tuples(any_text, any_text), max_size=2).map(tuple[tuple[str, str], ...]),
+    st.booleans(),
+)
 any_part = st.one_of(
     st.builds(Text, any_text),
-    st.builds(ToolCall, any_text, any_text, any_text),
-    st.builds(ToolResult, any_text, any_text, st.booleans()),
+    any_file,
+    st.builds(Thinking, any_text, any_text, any_text),
+    st.builds(ProviderBlock, any_text, any_text, any_text),
+    any_notice,
+    st.builds(ToolCall, any_text, any_text, any_text, any_text),
+    st.builds(
+        ToolResult,
+        any_text,
+        any_text,
+        st.booleans(),
+        st.lists(any_file, max_size=2).map(tuple[Image | Document, ...]),
+        any_text,
+        any_text,
+    ),
+)
+any_sent = st.builds(
+    Sent,
+    st.lists(any_notice, max_size=2).map(tuple[Notice, ...]),
+    st.dictionaries(any_text, any_text, max_size=2),
+    st.integers(1, 9),
 )
 any_json = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | any_text,
@@ -71,6 +110,7 @@ def completion(reply: Message, at: datetime = NINE) -> Completion:
         usage=USAGE,
         interrupted=True,
         system_fingerprint={"domaindoc": "2", "base_prompt": "1"},
+        sent=SENT,
     )
 
 
@@ -124,6 +164,7 @@ class TestTurns:
             usage=USAGE,
             interrupted=True,
             system_fingerprint={"base_prompt": "1", "domaindoc": "2"},
+            sent=SENT,
         )
         assert list(await store.turns("main")) == [done]
 
@@ -179,15 +220,28 @@ class TestTurns:
         assert list(await store.turns("main")) == []
 
     @in_one_store
-    @given(conversation=any_text, user_parts=st.lists(any_part), reply_parts=st.lists(any_part), at=any_moment)
-    @example(conversation="x", user_parts=[Text(text) for text in AWKWARD_TEXTS], reply_parts=[], at=NINE)
+    @given(
+        conversation=any_text,
+        user_parts=st.lists(any_part),
+        reply_parts=st.lists(any_part),
+        at=any_moment,
+        sent=st.none() | any_sent,
+    )
+    @example(conversation="x", user_parts=[Text(text) for text in AWKWARD_TEXTS], reply_parts=[], at=NINE, sent=None)
     async def test_every_message_comes_back_as_it_was(
-        self, store: Store, conversation: str, user_parts: list[Part], reply_parts: list[Part], at: datetime
+        self,
+        store: Store,
+        conversation: str,
+        user_parts: list[Part],
+        reply_parts: list[Part],
+        at: datetime,
+        sent: Sent | None,
     ) -> None:
         asked, answered = Message(Role.USER, tuple(user_parts)), Message(Role.ASSISTANT, tuple(reply_parts))
         turn = await store.begin_turn(conversation, asked, at, segment_pause=HOUR)
-        await store.complete_turn(turn.id, completion(answered, at))
+        await store.complete_turn(turn.id, replace(completion(answered, at), sent=sent))
         last = (await store.turns(conversation))[-1]
+        assert last.sent == sent
         assert (last.id, last.conversation, last.user, last.reply) == (turn.id, conversation, asked, answered)
         # In UTC, since Python holds a time in the hour that a clock repeats to equal none of another zone.
         assert last.asked_at == last.answered_at == at.astimezone(UTC)
@@ -238,6 +292,11 @@ class TestSegments:
         assert (first.started_at, first.ended_at) == (NINE, NINE + 2 * MINUTE)
         assert (second.number, second.title, second.turns) == (2, "Dinner", 1)
         assert second.started_at == second.ended_at == NINE + 3 * HOUR
+        (earlier,) = await store.segments("main", before=3)
+        assert (earlier.title, earlier.turns) == ("Trains", 2)
+        (only,) = await store.segments("main", before=2)
+        assert (only.turns, only.ended_at) == (1, NINE)
+        assert list(await store.segments("main", before=1)) == []
 
     async def test_refused_turns_are_in_no_segment(self, store: Store) -> None:
         await store.refuse_turn((await begin(store, "never sent", NINE)).id)

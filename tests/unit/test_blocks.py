@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from frontmind.values.message import Message, Role, assistant, user
-from frontmind.values.parts import Text, ToolCall, ToolResult
+from frontmind.values.parts import Text, ToolCall, ToolResult, part_text
 from frontmind.values.section import PLACEMENT_NOTIFICATION, PLACEMENT_SYSTEM, RULE
 from frontmind.window.blocks import (
     PLACEMENT_HISTORY,
@@ -19,6 +21,8 @@ from frontmind.window.blocks import (
     message_text,
     window_blocks,
 )
+from frontmind.window.choice import Framing, FramingChoice
+from frontmind.window.framing import Origin, frame
 from frontmind.window.window import Window
 from frontmind.working_memory.composer import HEADER, SystemPromptComposer
 
@@ -57,6 +61,17 @@ def test_the_blocks_stand_in_the_order_of_the_window() -> None:
         Block("(rule)", PLACEMENT_NOTIFICATION, RULE),
         Block("user message", PLACEMENT_TURN, 'q\n\nlook\n\nsearch({"q":1})\n\nfound\n\nwell?'),
     )
+
+
+@pytest.mark.parametrize("framing", list(Framing))
+def test_the_blocks_hold_all_that_stands_behind_the_history_in_the_order_of_the_framing(framing: Framing) -> None:
+    made = replace(window(history=(user("a"), assistant("b"))), framing=FramingChoice(framing))
+    blocks = window_blocks(made)
+    names = [block.name for block in blocks if block.placement in (PLACEMENT_NOTIFICATION, PLACEMENT_TURN)]
+    assert names == ["(rule)", "(header)", "datetime_section", "weather", "(rule)", "user message"]
+    sent = "".join(part_text(part) for item in frame(made) for part in item.parts if item.origin is not Origin.HISTORY)
+    shown = "".join(block.text for block in blocks if block.placement in (PLACEMENT_NOTIFICATION, PLACEMENT_TURN))
+    assert shown.replace("\n", "") == sent.replace("\n", "")
 
 
 @pytest.mark.requirement("SEED-10")

@@ -263,7 +263,7 @@ class Segments:
         self._segments = segments
         self.asked: list[str] = []
 
-    async def segments(self, conversation: str) -> Sequence[Segment]:
+    async def segments(self, conversation: str, *, before: int | None = None) -> Sequence[Segment]:
         self.asked.append(conversation)
         return self._segments
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from frontmind.errors import UsageError
 from frontmind.trinkets.markup import Element, render
-from frontmind.values.section import PLACEMENT_NOTIFICATION, PLACEMENT_SYSTEM, RULE, Section
+from frontmind.values.section import PLACEMENT_NOTIFICATION, PLACEMENT_SYSTEM, RULE, Author, Section
 from frontmind.working_memory.composer import (
     HEADER,
     NOTIFICATION_ORDER,
@@ -125,7 +125,9 @@ def test_the_sections_are_reported_in_the_order_in_which_they_stand() -> None:
         "calendar",
         "weather",
     ]
-    assert prompt.sections[0] == Section("base_prompt", "P", PLACEMENT_SYSTEM, cache_policy=True)
+    assert prompt.sections[0] == Section(
+        "base_prompt", "P", PLACEMENT_SYSTEM, cache_policy=True, author=Author.APPLICATION
+    )
 
 
 @pytest.mark.requirement("RULE-8")
@@ -169,10 +171,11 @@ def test_one_dict_keeps_content_cache_policy_and_placement_of_each_section() -> 
     composer.add_section("weather", "sun", placement=PLACEMENT_NOTIFICATION)
     composer.add_section("news", "old", cache_policy=True, placement=PLACEMENT_SYSTEM)
     composer.add_section("news", "new", placement=PLACEMENT_NOTIFICATION)
-    assert SectionData._fields == ("content", "cache_policy", "placement")
+    assert SectionData._fields == ("content", "cache_policy", "placement", "author")
+    assert SectionData("c", True, "system").author is Author.OTHERS
     assert [value for value in vars(composer).values() if isinstance(value, dict)] == [
         {
-            "base_prompt": SectionData("P", True, "system"),
+            "base_prompt": SectionData("P", True, "system", Author.APPLICATION),
             "weather": SectionData("sun", False, "notification"),
             "news": SectionData("new", False, "notification"),
         }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,15 @@ from hypothesis import strategies as st
 
 from frontmind.errors import ModelError, UsageError
 from frontmind.providers.echo import EchoModel
-from frontmind.providers.encoding.anthropic import encode_anthropic
-from frontmind.providers.encoding.openai_chat import encode_openai_chat
+from frontmind.providers.encoding.encode import encode_window
+from frontmind.providers.profiles.resolve import resolve_profile
 from frontmind.providers.protocol import Finished, Model, Request, StopReason, StreamEvent, TextDelta, TokenCount
 from frontmind.providers.scripted import ScriptedModel, read_script
 from frontmind.values.message import Message, Role, assistant, user
 from frontmind.values.parts import Text, ToolCall
+from frontmind.values.section import RULE
 from frontmind.window.canonical import digest
+from frontmind.window.choice import Framing, FramingChoice
 from frontmind.window.window import Window
 
 
@@ -66,6 +69,16 @@ async def test_a_model_that_needs_nothing_counts_by_estimate_and_expects_nothing
     await model.close()
 
 
+@pytest.mark.parametrize(("make", "framing"), [(EchoModel, "append"), (partial(ScriptedModel, ["a"]), "user_text")])
+async def test_a_profile_and_a_framing_of_ones_own_are_used(make: Callable[..., Model], framing: str) -> None:
+    profile = resolve_profile("openai", "gpt-5.5", {"framing": Framing.APPEND})
+    model = make(profile=profile, framing=FramingChoice(Framing(framing)))
+    sent: Any = model.encode(window())
+    assert (model.profile, model.framing.framing.value) == (profile, framing)
+    assert sent["model"] == "gpt-5.5"
+    assert [part["text"] for part in sent["input"][-1]["content"]] == [f"{RULE}\nCENTER", "q"]
+
+
 # --- echo --------------------------------------------------------------------------------------------------------
 
 
@@ -73,7 +86,7 @@ async def test_the_echo_is_the_request_as_json_with_its_markers() -> None:
     made = window("what do you see?", history=(user("a"), assistant("b")))
     finished = await ask(EchoModel(), made)
     assert finished.stop is StopReason.END
-    assert json.loads(finished.message.text) == encode_anthropic(made, model="echo", max_output_tokens=1024)
+    assert json.loads(finished.message.text) == encode_window(made, resolve_profile("echo", ""), max_output_tokens=1024)
     assert finished.message.text.count('"cache_control"') == 2
     assert finished.message == assistant(finished.message.text)
 
@@ -107,8 +120,8 @@ async def test_echoes_do_not_grow_exponentially_over_a_conversation() -> None:
         history = (*history, user(f"message {number}"), reply)
         sizes.append(len(reply.text))
     growth = [later - earlier for earlier, later in pairwise(sizes)]
-    # After the first echo every turn adds the same: its question, and the name of one more echo.
-    assert max(growth[1:]) - min(growth[1:]) <= 10
+    # Once all markers stand, every turn adds the same: its question, and the name of one more echo.
+    assert max(growth[2:]) - min(growth[2:]) <= 10
     assert sizes[-1] < 10 * sizes[0]
 
 
@@ -154,7 +167,7 @@ async def test_a_message_may_carry_tool_calls_and_the_reason_says_so() -> None:
 def test_its_limits_and_its_wire_format_are_as_they_were_given() -> None:
     model = ScriptedModel([], context_limit=500, max_output_tokens=7)
     assert (model.context_limit, model.max_output_tokens) == (500, 7)
-    assert model.encode(window()) == encode_openai_chat(window(), model="scripted", max_output_tokens=7)
+    assert model.encode(window()) == encode_window(window(), resolve_profile("scripted", ""), max_output_tokens=7)
 
 
 def test_a_script_is_a_json_list_of_texts(tmp_path: Path) -> None:

@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from frontmind.providers.encoding.anthropic import encode_anthropic
+from frontmind.providers.encoding.encode import encode_window
 from frontmind.providers.encoding.local import encode_local
-from frontmind.providers.encoding.openai_chat import encode_openai_chat
 from frontmind.providers.encoding.text import wire_json, wire_text
 from frontmind.providers.estimate import estimate_request, estimate_tokens
+from frontmind.providers.profiles.profile import Wire
+from frontmind.providers.profiles.resolve import resolve_profile
 from frontmind.values.message import Message, Role, assistant, user
 from frontmind.values.parts import Part, Text, ToolCall, ToolResult
 from frontmind.values.section import RULE
@@ -23,6 +24,7 @@ from frontmind.window.window import Window
 from support import marker_places
 
 MARKER = {"type": "ephemeral"}
+LONG_MARKER = {"type": "ephemeral", "ttl": "1h"}
 CENTER = f"NOTIFICATION CENTER\n{RULE}\n<a>\nb\n</a>\n{RULE}"
 
 CALLS = Message(Role.ASSISTANT, (Text("I look."), ToolCall("c1", "look", '{"b":1,"a":"é"}'), ToolCall("c2", "now", "")))
@@ -40,11 +42,15 @@ def window(
 
 
 def anthropic(made: Window) -> dict[str, Any]:
-    return encode_anthropic(made, model="claude", max_output_tokens=99)
+    return encode_window(made, resolve_profile("anthropic", "claude"), max_output_tokens=99)
 
 
 def openai(made: Window) -> dict[str, Any]:
-    return encode_openai_chat(made, model="gpt", max_output_tokens=99)
+    return encode_window(made, resolve_profile("compatible", "gpt"), max_output_tokens=99)
+
+
+def local(made: Window) -> dict[str, Any]:
+    return encode_local(made, resolve_profile("local", ""), max_output_tokens=99)
 
 
 def text(value: str) -> dict[str, Any]:
@@ -60,7 +66,7 @@ def test_anthropic_marks_the_cached_system_text_and_the_end_of_the_history_and_n
     assert anthropic(window()) == {
         "model": "claude",
         "max_tokens": 99,
-        "system": [{"type": "text", "text": "cached", "cache_control": MARKER}, text("uncached")],
+        "system": [{"type": "text", "text": "cached", "cache_control": LONG_MARKER}, text("uncached")],
         "messages": [
             {"role": "user", "content": [text("a")]},
             {"role": "assistant", "content": [{"type": "text", "text": "b", "cache_control": MARKER}]},
@@ -115,11 +121,34 @@ def test_anthropic_takes_calls_as_objects_and_results_in_front_of_the_text() -> 
 
 
 @pytest.mark.requirement("SEED-8")
-def test_anthropic_s_markers_stay_where_they_are_during_a_tool_loop() -> None:
-    first = anthropic(window())
-    second = anthropic(window().extended(CALLS, RESULTS))
-    assert marker_places(second) == marker_places(first)
-    assert second["messages"][: len(first["messages"])] == first["messages"]
+def test_anthropic_s_loop_tail_is_marked_while_tools_run_and_the_newest_two_ends_of_it_stay() -> None:
+    first = window()
+    steps = [first]
+    for number in range(3):
+        call = Message(Role.ASSISTANT, (ToolCall(f"c{number}", "look", "{}"),))
+        steps.append(steps[-1].extended(call, Message(Role.USER, (ToolResult(f"c{number}", "a cat"),))))
+    assert [marker_places(anthropic(step)) for step in steps] == [
+        [("system", 0, 0), ("messages", 1, 0)],
+        [("system", 0, 0), ("messages", 1, 0), ("messages", 6, 0)],
+        [("system", 0, 0), ("messages", 1, 0), ("messages", 6, 0), ("messages", 8, 0)],
+        [("system", 0, 0), ("messages", 1, 0), ("messages", 8, 0), ("messages", 10, 0)],
+    ]
+
+
+@pytest.mark.requirement("SEED-8")
+def test_anthropic_s_end_of_the_turn_before_is_marked_again_so_that_no_look_back_misses_it() -> None:
+    exchanges = tuple(message for n in range(9) for message in (user(f"q{n}"), assistant(f"a{n}")))
+    looked = (user("q"), CALLS, RESULTS, assistant("done"))
+    assert marker_places(anthropic(window(history=exchanges))) == [
+        ("system", 0, 0),
+        ("messages", 15, 0),
+        ("messages", 17, 0),
+    ]
+    assert marker_places(anthropic(window(history=exchanges + looked))) == [
+        ("system", 0, 0),
+        ("messages", 17, 0),
+        ("messages", 21, 0),
+    ]
 
 
 @pytest.mark.parametrize("arguments", ['{"q": ', "[1]", '"x"', "null", '{"q": NaN}', '{"q": 1e999}', "[" * 100_000])
@@ -175,7 +204,8 @@ def test_openai_gets_no_system_message_when_there_is_no_system_text() -> None:
 
 
 def test_openai_s_newer_models_get_the_limit_under_its_newer_name() -> None:
-    request = encode_openai_chat(window(), model="gpt", max_output_tokens=99, max_tokens_key="max_completion_tokens")
+    profile = resolve_profile("openai", "gpt-5.5", {"wire": Wire.OPENAI_CHAT})
+    request = encode_window(window(), profile, max_output_tokens=99)
     assert request["max_completion_tokens"] == 99
     assert "max_tokens" not in request
 
@@ -221,7 +251,7 @@ def test_several_texts_of_a_message_are_one_string_for_openai() -> None:
 
 
 def test_the_local_engine_gets_the_same_messages_and_its_sampling() -> None:
-    request = encode_local(window(), max_output_tokens=99)
+    request = local(window())
     assert request["messages"] == openai(window())["messages"]
     assert {key: value for key, value in request.items() if key != "messages"} == {
         "model": "local",
@@ -259,7 +289,7 @@ def windows(draw: st.DrawFn) -> Window:
 @settings(deadline=None, max_examples=200)
 @given(windows())
 def test_every_request_is_json_that_utf_8_can_carry(made: Window) -> None:
-    for request in (anthropic(made), openai(made), encode_local(made, max_output_tokens=99)):
+    for request in (anthropic(made), openai(made), local(made)):
         wire = json.dumps(request, ensure_ascii=False).encode("utf-8")
         assert json.loads(wire) == request
         assert json.loads(canonical_json(request)) == request
@@ -328,6 +358,18 @@ def test_the_estimate_of_a_request_counts_calls_and_results() -> None:
     call = Message(Role.ASSISTANT, (ToolCall("c" * 400, "look", '{"q":"' + "x" * 33 + '"}'),))
     result = Message(Role.USER, (ToolResult("c" * 400, "r" * 40),))
     made = window(system=("", ""), history=(), center="", turn=(user("q" * 40), call, result))
-    # 10 for the question, 1 for the name, 11 for the arguments or 9 for the values in them, 10 for the result.
+    # 10 for the question, 1 for the name, 11 for the arguments, 10 for the result.
     assert estimate_request(openai(made)) == 32
-    assert estimate_request(anthropic(made)) == 30
+    assert estimate_request(anthropic(made)) == 32
+
+
+def test_a_picture_counts_as_one_and_keys_of_a_schema_as_text() -> None:
+    picture: dict[str, Any] = {
+        "type": "image",
+        "source": {"type": "base64", "media_type": "image/png", "data": "x" * 400_000},
+    }
+    assert estimate_request({"messages": [{"role": "user", "content": [picture]}]}) == 1000
+    schema: dict[str, Any] = {"type": "object", "properties": {"url": {"type": "string"}, "data": {"type": "string"}}}
+    assert 10 < estimate_request({"tools": [{"name": "look", "input_schema": schema}]}) < 40
+    call: dict[str, Any] = {"type": "tool_use", "id": "c", "name": "look", "input": {"data": "x" * 100_000}}
+    assert 25_000 <= estimate_request({"messages": [{"role": "assistant", "content": [call]}]}) < 25_100

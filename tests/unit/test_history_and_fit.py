@@ -99,7 +99,7 @@ def test_the_previous_message_is_the_newest_that_was_stored(states: str, minutes
 
 
 def test_without_turns_there_is_no_previous_message() -> None:
-    assert read_turns([]) == Continuum((), (), None, None)
+    assert read_turns([]) == Continuum((), (), (), None, None)
 
 
 states_of = st.text(st.sampled_from("dor"), max_size=12)

@@ -31,8 +31,8 @@ KNOWN = (
         ModelName(Provider.COMPATIBLE, "qwen3", "http://localhost:8080/v1"),
     ),
     (
-        "compatible:a:b@https://user@host/v1",
-        ModelName(Provider.COMPATIBLE, "a:b", "https://user@host/v1"),
+        "compatible:a:b@https://host:8443/v1",
+        ModelName(Provider.COMPATIBLE, "a:b", "https://host:8443/v1"),
     ),
     ("echo", ModelName(Provider.ECHO)),
     ("scripted:talk.json", ModelName(Provider.SCRIPTED, "talk.json")),
@@ -61,7 +61,7 @@ def test_an_empty_name_behind_local_is_the_built_in_model() -> None:
     [
         *("", " ", ":", "gpt-5.5", "claude", "Local", "ECHO", "gpt:\n"),
         *("echo:x", "anthropic", "anthropic:", "openai", "ollama:", "scripted"),
-        *("compatible", "compatible:", "compatible:qwen3", "compatible:@http://x", "compatible:qwen3@localhost:8080"),
+        *("compatible", "compatible:", "compatible:qwen3"),
     ],
 )
 def test_what_has_no_known_form_is_refused_in_one_line(text: str) -> None:
@@ -113,3 +113,26 @@ def test_a_chosen_name_of_no_known_form_is_refused_and_nothing_else_is_taken_ins
 ) -> None:
     with pytest.raises(UsageError, match="unknown model"):
         choose_model(option, {"ANTHROPIC_API_KEY": "k", **environment})
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "",
+        "localhost:8080",
+        "http://",
+        "http://[::1",
+        "http://host:99999/v1",
+        "ftp://host",
+        "http://ho st/v1",
+        "http://host/\x1b[31m",
+        "http://user:hunter2@host/v1",
+        "https://host/v1?api_key=hunter2",
+        "https://host/v1#hunter2",
+    ],
+)
+def test_an_address_that_is_none_or_holds_a_secret_is_refused_without_repeating_it(address: str) -> None:
+    with pytest.raises(UsageError, match="compatible:NAME@URL") as caught:
+        parse_model_name(f"compatible:m@{address}")
+    assert "hunter2" not in str(caught.value)
+    assert str(caught.value).isprintable()

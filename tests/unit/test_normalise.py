@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from frontmind.values.message import Message, Role, assistant, user
-from frontmind.values.parts import Part, Text, ToolCall, ToolResult
+from frontmind.values.parts import Part, Text, ToolCall, ToolResult, part_text
 from frontmind.window.normalise import OPENING_PLACEHOLDER, normalise, split_at_turn
 from frontmind.window.window import Window
 
@@ -40,6 +41,7 @@ def tagged(part: Part, tag: int) -> Part:
         return Text(f"{part.text}#{tag}#") if part.text.strip() else part
     if isinstance(part, ToolCall):
         return ToolCall(part.id, part.name, f'{{"tag": "#{tag}#"}}')
+    assert isinstance(part, ToolResult)
     return ToolResult(part.call_id, f"{part.text}#{tag}#")
 
 
@@ -51,7 +53,7 @@ def conversations(draw: st.DrawFn) -> list[Message]:
 
 
 def content(part: Part) -> str:
-    return part.arguments if isinstance(part, ToolCall) else part.text
+    return part.arguments if isinstance(part, ToolCall) else part_text(part)
 
 
 def tags(parts: Sequence[Part]) -> list[int]:
@@ -237,6 +239,37 @@ def test_a_call_or_result_without_the_other_is_kept_as_text(
     result = normalise(messages)
     assert result.messages == expected
     assert result.changes == (change,)
+
+
+def test_a_call_id_that_was_used_before_is_renamed_in_call_and_result() -> None:
+    again = (Message(Role.ASSISTANT, (CALL,)), Message(Role.USER, (RESULT,)))
+    taken = (
+        Message(Role.ASSISTANT, (replace(CALL, id="c1_2"),)),
+        Message(Role.USER, (replace(RESULT, call_id="c1_2"),)),
+    )
+    normalised = normalise([user("a"), *again, *again, *taken, *again, assistant("b")])
+    ids = [part.id for message in normalised.messages for part in message.parts if isinstance(part, ToolCall)]
+    answers = [
+        part.call_id for message in normalised.messages for part in message.parts if isinstance(part, ToolResult)
+    ]
+    assert ids == answers == ["c1", "c1_2", "c1_2_2", "c1_3"]
+    assert normalised.changes == tuple(
+        f"message {number} has a tool call id that was used before: renamed" for number in (4, 6, 8)
+    )
+    # A conversation that goes on keeps the ids that it had.
+    assert normalise([user("a"), *again, *again]).messages == normalised.messages[:5]
+    Window("", "", normalised.messages, "", (user("c"),))
+
+
+def test_two_calls_of_one_id_in_a_message_are_answered_in_their_order() -> None:
+    calls = Message(Role.ASSISTANT, (CALL, replace(CALL, name="read")))
+    results = Message(Role.USER, (RESULT, replace(RESULT, text="read")))
+    (_, called, answered) = normalise([user("a"), calls, results]).messages
+    assert called.parts == (CALL, replace(CALL, id="c1_2", name="read"))
+    assert answered.parts == (RESULT, replace(RESULT, call_id="c1_2", text="read"))
+    (_, called, answered) = normalise([user("a"), calls, Message(Role.USER, (RESULT,))]).messages
+    assert called.parts[0] == CALL
+    assert isinstance(called.parts[1], Text)
 
 
 def test_a_result_that_comes_after_the_next_answer_no_longer_counts() -> None:

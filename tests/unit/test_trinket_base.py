@@ -169,7 +169,7 @@ class EmptySource:
     async def documents(self) -> Sequence[Any]:
         return []
 
-    async def segments(self, conversation: str) -> Sequence[Any]:
+    async def segments(self, conversation: str, *, before: int | None = None) -> Sequence[Any]:
         return []
 
     async def active_reminders(self) -> Sequence[Any]:

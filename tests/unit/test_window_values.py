@@ -34,6 +34,10 @@ CALL = Message(Role.ASSISTANT, (ToolCall("c1", "search", "{}"),))
 RESULT = Message(Role.USER, (ToolResult("c1", "found"),))
 
 
+OTHER_CALL = Message(Role.ASSISTANT, (ToolCall("c2", "search", "{}"),))
+OTHER_RESULT = Message(Role.USER, (ToolResult("c2", "found"),))
+
+
 def window(*, history: tuple[Message, ...] = (), turn: tuple[Message, ...] = (user("q"),)) -> Window:
     return Window("P", "", history, "", turn)
 
@@ -51,7 +55,7 @@ def window(*, history: tuple[Message, ...] = (), turn: tuple[Message, ...] = (us
     ],
     ids=len,
 )
-@pytest.mark.parametrize("turn", [(user("q"),), (user("q"), CALL, RESULT)], ids=len)
+@pytest.mark.parametrize("turn", [(user("q"),), (user("q"), OTHER_CALL, OTHER_RESULT)], ids=len)
 def test_a_window_takes_alternating_messages(history: tuple[Message, ...], turn: tuple[Message, ...]) -> None:
     made = window(history=history, turn=turn)
     assert (made.history, made.turn) == (history, turn)
@@ -95,7 +99,9 @@ def test_the_next_step_of_a_turn_has_the_same_bytes_and_then_the_new_messages() 
     second = first.extended(CALL, RESULT)
     assert second.turn == (user("q"), CALL, RESULT)
     assert dataclasses.replace(second, turn=first.turn) == first
-    assert second.extended(*(CALL, RESULT)).turn[: len(second.turn)] == second.turn
+    assert second.extended(OTHER_CALL, OTHER_RESULT).turn[: len(second.turn)] == second.turn
+    with pytest.raises(UsageError, match="message 3 of the turn, part 0: the id 'c1' was used"):
+        second.extended(CALL, RESULT)
 
 
 @pytest.mark.parametrize("messages", [(CALL,), (RESULT,), (assistant("a"), assistant("b"), user("c"))], ids=len)

@@ -21,7 +21,7 @@ from frontmind.events import (
 )
 from frontmind.trinkets import EventAwareTrinket, TimeManager, TrinketPlacement
 from frontmind.trinkets.markup import Body
-from frontmind.values.section import RULE, SectionFailure
+from frontmind.values.section import RULE, Author, SectionFailure
 from frontmind.working_memory.composer import HEADER
 from frontmind.working_memory.core import WorkingMemory
 
@@ -81,7 +81,7 @@ async def test_the_placement_flows_from_the_trinket_to_the_composed_prompt() -> 
     assert trinket.placement.value == "notification"
     assert seen == [
         UpdateTrinketEvent("datetime_section", context),
-        TrinketContentEvent("datetime_section", content, "notification"),
+        TrinketContentEvent("datetime_section", content, "notification", author=Author.APPLICATION),
         event,
     ]
     assert event.context == context

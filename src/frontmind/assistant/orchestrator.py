@@ -24,17 +24,14 @@ from frontmind.providers.protocol import Finished, Model, Request, TextDelta
 from frontmind.stores.protocols import Store
 from frontmind.values.clock import Clock
 from frontmind.values.message import Message, assistant, user
-from frontmind.values.records import Completion, Turn
+from frontmind.values.records import Completion, Sent, Turn
 from frontmind.values.section import PLACEMENT_SYSTEM
 from frontmind.values.usage import Usage
 from frontmind.window.blocks import message_text
-from frontmind.window.canonical import digest
-from frontmind.window.framing import Framing
+from frontmind.window.framing import kept_notices, notification_fingerprint, prefix_identity, system_fingerprint
 from frontmind.window.normalise import normalise
-from frontmind.window.window import Window
 
 SEGMENT_PAUSE = timedelta(minutes=60)
-_FINGERPRINT_LENGTH = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +155,7 @@ class Orchestrator:
     ) -> _Prepared:
         """Compose and encode; turns leave the window until it fits into the model's context."""
         while True:
-            built = await self._builder.for_turn(turn, before, window_start=start)
+            built = await self._builder.for_turn(turn, before, window_start=start, reader=self._model)
             request = self._model.encode(built.window)
             following = await self._start_that_fits(before, start, request)
             if following is None:
@@ -213,7 +210,7 @@ class Orchestrator:
             turn=turn.number,
             reply=finished.message.text,
             model=self._model.name,
-            framing=Framing.ASSISTANT,
+            framing=self._model.framing,
             window=prepared.built.window,
             request=request_hash,
             usage=finished.usage,
@@ -270,6 +267,7 @@ class Orchestrator:
         *,
         interrupted: bool,
     ) -> None:
+        window = prepared.built.window
         completion = Completion(
             reply=reply,
             answered_at=self._clock.now(),
@@ -277,7 +275,13 @@ class Orchestrator:
             model=self._model.name,
             usage=usage,
             interrupted=interrupted,
-            system_fingerprint=_fingerprint(prepared.built.window),
+            system_fingerprint=system_fingerprint(window.sections),
+            sent=Sent(
+                notices=kept_notices(window, self._model.framing),
+                sections=notification_fingerprint(window.sections),
+                window_start=prepared.start,
+                head=prefix_identity(window, self._model.framing),
+            ),
         )
         for earlier in prepared.set_aside:
             await self._store.refuse_turn(earlier.id)
@@ -295,7 +299,7 @@ class Orchestrator:
         last = built.continuum.last_done
         if last is None or not last.system_fingerprint:
             return None
-        now, then = _fingerprint(built.window), last.system_fingerprint
+        now, then = system_fingerprint(built.window.sections), last.system_fingerprint
         changed = sorted(name for name in {*now, *then} if now.get(name) != then.get(name))
         if not changed:
             return None
@@ -317,11 +321,3 @@ async def _to_the_end(work: Coroutine[Any, Any, None]) -> None:
     task.result()
     if cancelled is not None:
         raise cancelled
-
-
-def _fingerprint(window: Window) -> dict[str, str]:
-    return {
-        section.name: digest(section.content.encode("utf-8", "backslashreplace"))[:_FINGERPRINT_LENGTH]
-        for section in window.sections
-        if section.placement == PLACEMENT_SYSTEM
-    }

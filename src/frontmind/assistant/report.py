@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from frontmind.providers.protocol import StopReason
 from frontmind.values.section import SectionFailure
 from frontmind.values.usage import Usage
-from frontmind.window.framing import Framing
+from frontmind.window.choice import FramingChoice
 from frontmind.window.window import Window
 
 
@@ -32,7 +32,7 @@ class TurnReport:
         turn: its number in the conversation.
         reply: the reply's text.
         model: the model's name.
-        framing: how the notification center was sent.
+        framing: how the notification center was sent, and why so.
         window: what the model saw.
         request: the hash under which the request is stored.
         usage: tokens as the provider counted.
@@ -49,7 +49,7 @@ class TurnReport:
     turn: int
     reply: str
     model: str
-    framing: Framing
+    framing: FramingChoice
     window: Window
     request: str
     usage: Usage

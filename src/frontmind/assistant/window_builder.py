@@ -1,10 +1,11 @@
-"""Builds the window of a turn from what the trinkets say and what the store has. Knows no model."""
+"""Builds the window of a turn from what the trinkets say and what the store has. Asks no model."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from frontmind.continuum.history import Continuum, read_turns
 from frontmind.errors import RequiredSectionFailed, RunError
@@ -14,11 +15,24 @@ from frontmind.values.clock import Clock
 from frontmind.values.message import Message, Role, user
 from frontmind.values.records import Turn
 from frontmind.values.section import SectionFailure
+from frontmind.values.tool import AnyTool
+from frontmind.window.choice import FramingChoice
+from frontmind.window.history import History
 from frontmind.window.window import Window
 from frontmind.working_memory.base_prompt import build_base_prompt
 
 # The store has nothing under this name, so what it has of its own conversation does not mix in.
 _FOREIGN = "(a conversation that is not in the store)"
+
+
+class Reader(Protocol):
+    """What a window has to know of the model that will read it."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def framing(self) -> FramingChoice: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +43,14 @@ class BuiltWindow:
     context: TurnContext
     continuum: Continuum
     failures: tuple[SectionFailure, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """The newest history that was made, and the turns that it was made of."""
+
+    turns: tuple[tuple[int, str | None], ...]
+    history: History
 
 
 class WindowBuilder:
@@ -52,6 +74,7 @@ class WindowBuilder:
         self._persona = persona
         self._composing = asyncio.Lock()
         self._composed: list[SystemPromptComposedEvent] = []
+        self._known = _Known((), History())
         self._unsubscribe = bus.subscribe(SystemPromptComposedEvent, self._composed.append)
 
     def close(self) -> None:
@@ -64,18 +87,21 @@ class WindowBuilder:
         # One more than is sent: when every turn has left the window, the time since the last one is still known.
         return await self._store.turns(self._conversation, since=max(1, start - 1)), start
 
-    async def for_turn(self, turn: Turn, before: Sequence[Turn], *, window_start: int) -> BuiltWindow:
+    async def for_turn(
+        self, turn: Turn, before: Sequence[Turn], *, window_start: int, reader: Reader | None = None
+    ) -> BuiltWindow:
         """The window of a turn that was begun.
 
         Args:
             turn: the open turn.
             before: the turns before it, as `read` gave them.
             window_start: the number of the first turn that is sent.
+            reader: the model that it is made for; None leaves the framing open.
 
         Raises:
             RequiredSectionFailed: a required trinket failed.
         """
-        continuum = read_turns([*before, turn], window_start=window_start)
+        continuum = read_turns([*before, turn], window_start=window_start, model=_name(reader))
         context = TurnContext(
             conversation=self._conversation,
             turn=turn.number,
@@ -84,12 +110,18 @@ class WindowBuilder:
             previous_message_at=read_turns(before).previous_message_at,
             window_start=window_start,
         )
-        return await self._build(context, continuum, (Message(Role.USER, continuum.unanswered),))
+        return await self._build(context, continuum, (Message(Role.USER, continuum.unanswered),), reader)
 
-    async def preview(self, text: str) -> BuiltWindow:
-        """The window that the next turn would have with this message. Nothing is stored."""
+    async def preview(self, text: str, *, reader: Reader | None = None, window_start: int | None = None) -> BuiltWindow:
+        """The window that the next turn would have with this message. Nothing is stored.
+
+        Args:
+            reader: the model that it is made for; None leaves the framing open.
+            window_start: the number of the first turn that is sent, if that is later than the conversation's own.
+        """
         turns, start = await self.read()
-        continuum = read_turns(turns, window_start=start)
+        start = start if window_start is None else max(start, window_start)
+        continuum = read_turns(turns, window_start=start, model=_name(reader))
         context = TurnContext(
             conversation=self._conversation,
             turn=turns[-1].number + 1 if turns else 1,
@@ -99,15 +131,23 @@ class WindowBuilder:
             window_start=start,
         )
         current = Message(Role.USER, (*continuum.unanswered, *user(text).parts))
-        return await self._build(context, continuum, (current,))
+        return await self._build(context, continuum, (current,), reader)
 
     async def preview_foreign(
-        self, history: tuple[Message, ...], turn: tuple[Message, ...], *, system: str = ""
+        self,
+        history: tuple[Message, ...],
+        turn: tuple[Message, ...],
+        *,
+        system: str = "",
+        tools: tuple[AnyTool, ...] = (),
+        reader: Reader | None = None,
     ) -> BuiltWindow:
         """The window for a conversation that is not in the store.
 
         Args:
             system: the conversation's own system prompt; it follows the persona.
+            tools: the conversation's own tools.
+            reader: the model that it is made for; None leaves the framing open.
         """
         context = TurnContext(
             conversation=_FOREIGN,
@@ -115,10 +155,18 @@ class WindowBuilder:
             now=self._clock.now(),
             message=turn[0].text,
         )
-        return await self._build(context, Continuum(history, (), None, None), turn, system=system)
+        continuum = Continuum(history, (), (), None, None)
+        return await self._build(context, continuum, turn, reader, system=system, tools=tools)
 
     async def _build(
-        self, context: TurnContext, continuum: Continuum, turn: tuple[Message, ...], *, system: str = ""
+        self,
+        context: TurnContext,
+        continuum: Continuum,
+        turn: tuple[Message, ...],
+        reader: Reader | None,
+        *,
+        system: str = "",
+        tools: tuple[AnyTool, ...] = (),
     ) -> BuiltWindow:
         persona = f"{self._persona}\n\n{system}" if system.strip() else self._persona
         # One at a time: the bus, the trinkets and the composer behind it hold one prompt.
@@ -127,12 +175,29 @@ class WindowBuilder:
         window = Window(
             cached_system=composed.cached_content,
             uncached_system=composed.non_cached_content,
-            history=continuum.history,
+            history=self._history(continuum, _name(reader)),
             notification_center=composed.notification_center,
             turn=turn,
             sections=composed.sections,
+            tools=tools,
+            framing=None if reader is None else reader.framing,
+            conversation=context.conversation,
         )
         return BuiltWindow(window, context, continuum, composed.failures)
+
+    def _history(self, continuum: Continuum, model: str | None) -> History:
+        """The history as a continuation of the last one where it is one: what was checked and encoded is not again."""
+        # A turn never changes once it is answered, so its id stands for its messages; the model binds their reasoning.
+        turns = tuple((turn.id, model) for turn in continuum.turns)
+        known = self._known
+        if not turns:
+            return History(continuum.history)
+        if turns[: len(known.turns)] == known.turns:
+            history = known.history.extended(*continuum.history[len(known.history) :])
+        else:
+            history = History(continuum.history)
+        self._known = _Known(turns, history)
+        return history
 
     async def _compose(self, event: ComposeSystemPromptEvent) -> SystemPromptComposedEvent:
         self._composed.clear()
@@ -145,3 +210,7 @@ class WindowBuilder:
             if failure.required:
                 raise RequiredSectionFailed(failure.section, failure.reason)
         return composed
+
+
+def _name(reader: Reader | None) -> str | None:
+    return None if reader is None else reader.name

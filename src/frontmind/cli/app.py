@@ -12,8 +12,11 @@ from typing import Annotated, NoReturn
 import typer
 
 from frontmind.cli.chat import EXIT_INTERRUPTED, chat
+from frontmind.cli.check import check
+from frontmind.cli.diff import diff
+from frontmind.cli.explain import explain_window
 from frontmind.cli.show import show
-from frontmind.cli.terminal import note
+from frontmind.cli.terminal import note, on_one_line
 from frontmind.errors import FrontmindError
 
 EXIT_UNABLE = 2
@@ -31,6 +34,9 @@ window_app = typer.Typer(help="Look at the context window.", no_args_is_help=Tru
 app.add_typer(window_app, name="window")
 app.command("chat")(chat)
 window_app.command("show")(show)
+window_app.command("explain")(explain_window)
+window_app.command("diff")(diff)
+window_app.command("check")(check)
 
 
 def _print_version(wanted: bool) -> None:
@@ -54,7 +60,7 @@ def main() -> None:
     try:
         app()
     except FrontmindError as error:
-        note(f"frontmind: {error}")
+        note(f"frontmind: {on_one_line(str(error))}")
         _leave(EXIT_UNABLE)
     except (KeyboardInterrupt, BrokenPipeError):
         _leave(EXIT_INTERRUPTED)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -14,23 +13,26 @@ import typer
 from frontmind.cli.interrupt import interruptible
 from frontmind.cli.options import (
     DbOption,
+    FramingOption,
     JsonOption,
     ModelOption,
     NowOption,
+    ProfileOption,
     TimezoneOption,
     resolve_clock,
     resolve_db,
+    resolve_selection,
 )
 from frontmind.cli.prompt import LineEditor
 from frontmind.cli.session import Session, open_session
-from frontmind.cli.settings import load_settings
+from frontmind.cli.settings import Settings, load_settings
 from frontmind.cli.slash import is_command, run_command, tool_descriptions
 from frontmind.cli.terminal import note, say
 from frontmind.cli.views import JsonView, TextView, View
 from frontmind.errors import FrontmindError, ModelUnavailable, StoreError
-from frontmind.providers.names import choose_model
-from frontmind.providers.opening import open_model
+from frontmind.providers.opening import Selection, open_model
 from frontmind.stores.sqlite import SqliteStore
+from frontmind.values.clock import Clock
 
 EXIT_FINE = 0
 EXIT_PROBLEM = 1
@@ -45,34 +47,31 @@ def chat(
         str | None, typer.Option("--message", metavar="TEXT", help="One turn with this message.", show_default=False)
     ] = None,
     model: ModelOption = None,
+    framing: FramingOption = None,
+    profile: ProfileOption = None,
     db: DbOption = None,
     now: NowOption = None,
     timezone: TimezoneOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Talk to the assistant. Input may be piped in, a message or command a line; /help lists the commands."""
-    code = asyncio.run(_chat(message, model=model, db=db, now=now, timezone=timezone, as_json=as_json))
+    settings = load_settings()
+    selection = resolve_selection(model, framing, profile, settings)
+    clock = resolve_clock(now, timezone, settings)
+    code = asyncio.run(_chat(message, selection, clock, settings, db=resolve_db(db, settings), as_json=as_json))
     if code != EXIT_FINE:
         raise typer.Exit(code)
 
 
 async def _chat(
-    message: str | None, *, model: str | None, db: str | None, now: str | None, timezone: str | None, as_json: bool
+    message: str | None, selection: Selection, clock: Clock, settings: Settings, *, db: str, as_json: bool
 ) -> int:
-    settings = load_settings()
-    clock = resolve_clock(now, timezone, settings)
-    name = choose_model(model, os.environ)
-    path = resolve_db(db, settings)
     async with AsyncExitStack() as stack:
         # The database first: it opens at once, and a wrong one should not cost the loading of a model.
-        store = SqliteStore.open(path)
+        store = SqliteStore.open(db)
         stack.push_async_callback(store.close)
         opened = await open_model(
-            name,
-            cache_dir=settings.cache,
-            max_output_tokens=settings.max_output_tokens,
-            local_context=settings.local_context,
-            announce=note,
+            selection, cache_dir=settings.cache, local_context=settings.local_context, announce=note
         )
         stack.push_async_callback(opened.close)
         session = await stack.enter_async_context(open_session(store, opened, clock, tool_descriptions()))
@@ -81,7 +80,7 @@ async def _chat(
             code = await _handle(session, message, view, fatal=(FrontmindError,))
             return EXIT_FINE if code == _LEAVE else code
         if sys.stdin.isatty():
-            return await _interactive(session, path, view)
+            return await _interactive(session, db, view)
         return await _piped(session, view)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from pathlib import Path
 from typing import Annotated
 from zoneinfo import ZoneInfo
@@ -11,7 +13,11 @@ from tzlocal import get_localzone_name
 
 from frontmind.cli.settings import Settings
 from frontmind.errors import UsageError
+from frontmind.providers.names import FORMS, choose_model
+from frontmind.providers.opening import Selection, select_model
+from frontmind.providers.profiles.resolve import parse_overrides
 from frontmind.values.clock import Clock, FixedClock, SystemClock, find_zone, parse_moment
+from frontmind.window.choice import Framing
 
 DbOption = Annotated[
     str | None, typer.Option("--db", metavar="FILE", help="The database; also FRONTMIND_DB.", show_default=False)
@@ -31,12 +37,42 @@ ModelOption = Annotated[
     typer.Option(
         "--model",
         metavar="NAME",
-        help="local, local:PATH.gguf, anthropic:NAME, openai:NAME, ollama:NAME, compatible:NAME@URL, echo, "
-        "scripted:FILE; also FRONTMIND_MODEL.",
+        help=f"{FORMS}; also FRONTMIND_MODEL.",
+        show_default=False,
+    ),
+]
+FramingOption = Annotated[
+    Framing | None,
+    typer.Option(
+        "--framing",
+        help="How the notification center is sent; the model's profile chooses without it. Also FRONTMIND_FRAMING.",
+        show_default=False,
+    ),
+]
+ProfileOption = Annotated[
+    str | None,
+    typer.Option(
+        "--profile",
+        metavar="FACT=VALUE,...",
+        help="What you know better about the model, such as inputs=image/png+image/jpeg; also FRONTMIND_PROFILE.",
         show_default=False,
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def resolve_selection(model: str | None, framing: Framing | None, profile: str | None, settings: Settings) -> Selection:
+    """The model of this run with its profile and framing.
+
+    Raises:
+        UsageError: the name, a fact or the framing cannot be used.
+    """
+    return select_model(
+        choose_model(model, os.environ),
+        framing=framing or settings.framing,
+        overrides=parse_overrides(settings.profile if profile is None else profile),
+        max_output_tokens=settings.max_output_tokens,
+    )
 
 
 def resolve_clock(now: str | None, timezone: str | None, settings: Settings) -> Clock:
@@ -82,6 +118,24 @@ def named_path(text: str) -> Path:
     return path
 
 
+def _read(path: Path, limit: int) -> bytes:
+    """The first ``limit`` bytes; of a pipe that nobody has open for writing none, since nobody may ever write to it."""
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    with os.fdopen(descriptor, "rb") as file:
+        first = b""
+        if stat.S_ISFIFO(os.fstat(descriptor).st_mode):
+            try:
+                first = os.read(descriptor, limit)
+            except BlockingIOError:
+                # Somebody has it open and has not written yet.
+                first = b""
+            else:
+                if not first:
+                    return b""
+        os.set_blocking(descriptor, True)
+        return first + file.read(limit - len(first))
+
+
 def read_text_file(path: Path, what: str, *, limit: int) -> str:
     """The text of a file that the person named.
 
@@ -93,8 +147,7 @@ def read_text_file(path: Path, what: str, *, limit: int) -> str:
         UsageError: it cannot be read, is too large, or is not UTF-8.
     """
     try:
-        with path.open("rb") as file:
-            data = file.read(limit + 1)
+        data = _read(path, limit + 1)
     except OSError as error:
         raise UsageError(f"cannot read {what} {path} ({error.strerror}); check the path") from error
     except ValueError as error:

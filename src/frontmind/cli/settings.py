@@ -1,5 +1,5 @@
 """What the environment sets: FRONTMIND_DB, FRONTMIND_TIMEZONE, FRONTMIND_CACHE, FRONTMIND_MAX_OUTPUT_TOKENS,
-FRONTMIND_LOCAL_CONTEXT.
+FRONTMIND_LOCAL_CONTEXT, FRONTMIND_FRAMING, FRONTMIND_PROFILE.
 
 FRONTMIND_MODEL and the providers' keys are read where the model is chosen.
 """
@@ -13,6 +13,7 @@ from pydantic import Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from frontmind.errors import UsageError
+from frontmind.window.choice import Framing
 
 
 class Settings(BaseSettings):
@@ -24,6 +25,8 @@ class Settings(BaseSettings):
         cache: the folder for models.
         max_output_tokens: the most tokens of a reply; None for the model's default.
         local_context: the most tokens that the local engine holds, capped by what the model was trained for.
+        framing: how the notification center is sent; None for what the model's profile says.
+        profile: facts of your own about the model, as ``fact=value,fact=value``.
     """
 
     model_config = SettingsConfigDict(env_prefix="FRONTMIND_", env_ignore_empty=True, frozen=True, extra="ignore")
@@ -33,6 +36,8 @@ class Settings(BaseSettings):
     cache: Path = Field(default_factory=lambda: user_cache_path("frontmind"))
     max_output_tokens: int | None = Field(default=None, ge=1, le=128_000)
     local_context: int = Field(default=8192, ge=512)
+    framing: Framing | None = None
+    profile: str = ""
 
 
 def load_settings() -> Settings:

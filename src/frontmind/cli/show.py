@@ -2,62 +2,51 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from frontmind.assistant.window_builder import BuiltWindow
-from frontmind.assistant.wiring import build_mind
 from frontmind.cli.options import (
     DbOption,
+    FramingOption,
     JsonOption,
     ModelOption,
     NowOption,
+    ProfileOption,
     TimezoneOption,
-    named_path,
-    read_text_file,
-    resolve_clock,
-    resolve_db,
 )
-from frontmind.cli.settings import load_settings
-from frontmind.cli.slash import tool_descriptions
+from frontmind.cli.preview import Asked, Preview, look_ahead
 from frontmind.cli.terminal import emit, json_text, note, say
-from frontmind.continuum.importing import import_conversation
-from frontmind.errors import UsageError
 from frontmind.providers.estimate import estimate_request, estimate_tokens
-from frontmind.providers.names import Provider, choose_model
-from frontmind.providers.opening import encoder_of
-from frontmind.providers.protocol import Request
-from frontmind.stores.protocols import Store
-from frontmind.stores.sqlite import SqliteStore
-from frontmind.values.clock import Clock
-from frontmind.values.message import user
-from frontmind.window.blocks import message_text
-from frontmind.window.framing import FramedMessage, Framing, Origin, frame
-from frontmind.window.normalise import split_at_turn
-from frontmind.window.window import Window
+from frontmind.providers.opening import Selection
+from frontmind.values.parts import part_text
+from frontmind.values.section import PLACEMENT_SYSTEM
+from frontmind.values.tool import AnyTool, ProviderTool
+from frontmind.window.canonical import parse_json
+from frontmind.window.framing import FramedMessage, Origin, frame
+from frontmind.window.sizes import estimate_part
 
-_CONVERSATION_LIMIT = 100_000_000
-_PLACEHOLDER = "(your next message)"
+MessageOption = Annotated[
+    str | None, typer.Option("--message", metavar="TEXT", help="The next user message.", show_default=False)
+]
+ConversationOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--conversation",
+        metavar="FILE",
+        help="A JSON list of role/content messages in place of the stored conversation.",
+        show_default=False,
+    ),
+]
 
 
 def show(
-    message: Annotated[
-        str | None, typer.Option("--message", metavar="TEXT", help="The next user message.", show_default=False)
-    ] = None,
-    conversation: Annotated[
-        Path | None,
-        typer.Option(
-            "--conversation",
-            metavar="FILE",
-            help="A JSON list of role/content messages in place of the stored conversation.",
-            show_default=False,
-        ),
-    ] = None,
+    message: MessageOption = None,
+    conversation: ConversationOption = None,
     model: ModelOption = None,
+    framing: FramingOption = None,
+    profile: ProfileOption = None,
     request: Annotated[bool, typer.Option("--request", help="Print the exact request as JSON.")] = False,
     db: DbOption = None,
     now: NowOption = None,
@@ -65,78 +54,74 @@ def show(
     as_json: JsonOption = False,
 ) -> None:
     """Print the window of the next turn without sending anything, and without writing to the database."""
-    settings = load_settings()
-    clock = resolve_clock(now, timezone, settings)
-    name = choose_model(model, os.environ)
-    if message is not None and not message.strip():
-        raise UsageError("the message is empty; write something behind --message")
-    built = asyncio.run(_build(resolve_db(db, settings), clock, message, conversation))
-    encoded = encoder_of(name, max_output_tokens=settings.max_output_tokens)(built.window)
-    for failure in built.failures:
+    asked = Asked(message, conversation, model, framing, profile, db, now, timezone)
+    selection, found = look_ahead(asked)
+    for failure in found.built.failures:
         note(f"{failure.section} is unavailable: {failure.reason}")
-    limit = settings.local_context if name.provider is Provider.LOCAL else None
-    if limit is not None and estimate_request(encoded) > limit:
-        note(f"this is larger than the model's context of {limit:,} tokens: a turn would leave the oldest turns out")
+    if found.known.left_out:
+        note(f"{found.known.left_out} old turn(s) are left out: with them the window would not fit")
     if request:
-        emit(json_text(encoded) + "\n")
+        emit(json_text(found.request) + "\n")
     elif as_json:
-        emit(json_text(window_json(built.window, encoded, str(name))) + "\n")
+        emit(json_text(window_json(found, selection)) + "\n")
     else:
-        _print_window(built.window, encoded, str(name))
+        _print_window(found, selection)
 
 
-async def _build(db: str, clock: Clock, message: str | None, conversation: Path | None) -> BuiltWindow:
-    store = _open_to_look(db)
-    mind = build_mind(store=store, clock=clock, tools=tool_descriptions())
-    try:
-        if conversation is None:
-            if message is None:
-                note(f"no --message: {_PLACEHOLDER!r} stands for it")
-            return await mind.builder.preview(message or _PLACEHOLDER)
-        text = read_text_file(conversation, "the conversation", limit=_CONVERSATION_LIMIT)
-        imported = import_conversation(text, source=str(conversation))
-        for change in imported.changes:
-            note(f"changed in {conversation.name}: {change}")
-        history, turn = split_at_turn(imported.messages, None if message is None else user(message))
-        if not turn:
-            note(f"no --message: {_PLACEHOLDER!r} stands for it")
-            turn = (user(_PLACEHOLDER),)
-        return await mind.builder.preview_foreign(history, turn, system=imported.system)
-    finally:
-        mind.close()
-        await store.close()
-
-
-def _open_to_look(db: str) -> Store:
-    """The store without a right to write; an empty one where there is none yet."""
-    if db == ":memory:" or not named_path(db).exists():
-        return SqliteStore.open(":memory:")
-    return SqliteStore.open_existing_read_only(db)
-
-
-def window_json(window: Window, encoded: Request, model: str) -> dict[str, object]:
+def window_json(found: Preview, selection: Selection) -> dict[str, object]:
     """The window as a JSON object, every section and message with its place and size."""
+    window, learned = found.built.window, found.known.calibration
+    choice = window.framing or selection.framing
+    framed = frame(window, choice)
+    sizes = [learned.corrected(_size(item)) for item in framed]
+    sections = [learned.corrected(estimate_tokens(section.content)) for section in window.sections]
+    system = sum(
+        size for section, size in zip(window.sections, sections, strict=True) if section.placement == PLACEMENT_SYSTEM
+    )
+    total = learned.corrected(estimate_request(found.request))
     return {
-        "model": model,
-        "framing": Framing.ASSISTANT.value,
-        "tokens": {"total": estimate_request(encoded), "exact": False},
+        "model": str(selection.name),
+        "framing": choice.framing.value,
+        "framing_reason": choice.reason,
+        "closed_thinking": choice.closed_thinking.value,
+        "tokens": {
+            "total": total,
+            "residual": total - system - sum(sizes),
+            "exact": False,
+            "factor": round(learned.factor, 4),
+            "learned_from_replies": learned.replies,
+        },
         "sections": [
             {
                 "name": section.name,
                 "placement": section.placement,
                 "cache_policy": section.cache_policy,
-                "tokens": estimate_tokens(section.content),
+                "author": section.author.value,
+                "tokens": size,
                 "content": section.content,
             }
-            for section in window.sections
+            for section, size in zip(window.sections, sections, strict=True)
         ],
+        "tools": [_tool_json(tool) for tool in window.tools],
         "system": {"cached": window.cached_system, "uncached": window.uncached_system},
         "notification_center": window.notification_center,
         "messages": [
-            {"role": item.message.role.value, "origin": item.origin.value, "text": message_text(item.message)}
-            for item in frame(window)
+            {"role": item.voice.value, "origin": item.origin.value, "tokens": size, "text": framed_text(item)}
+            for item, size in zip(framed, sizes, strict=True)
         ],
     }
+
+
+def _tool_json(tool: AnyTool) -> dict[str, object]:
+    if isinstance(tool, ProviderTool):
+        return {"name": tool.name, "wire": tool.wire, "data": parse_json(tool.data)}
+    known = {"name": tool.name, "description": tool.description, "parameters": parse_json(tool.parameters)}
+    return known if tool.strict is None else {**known, "strict": tool.strict}
+
+
+def framed_text(item: FramedMessage) -> str:
+    """All that a framed message says."""
+    return "\n\n".join(part_text(part) for part in item.parts)
 
 
 _ORIGINS = {
@@ -147,15 +132,18 @@ _ORIGINS = {
 }
 
 
-def _print_window(window: Window, encoded: Request, model: str) -> None:
-    say(f"# The next window for {model}: ~{estimate_request(encoded):,} tokens, framing {Framing.ASSISTANT.value}")
+def _print_window(found: Preview, selection: Selection) -> None:
+    window, learned = found.built.window, found.known.calibration
+    choice = window.framing or selection.framing
+    total = learned.corrected(estimate_request(found.request))
+    say(f"# The next window for {selection.name}: ~{total:,} tokens, framing {choice.framing.value} ({choice.reason})")
     for text, what in ((window.cached_system, "cached"), (window.uncached_system, "not cached")):
         if text:
-            say(f"\n## system · {what} · ~{estimate_tokens(text):,} tokens\n{text}")
-    for item in frame(window):
-        say(f"\n## {_heading(item)}\n{message_text(item.message)}")
+            say(f"\n## system · {what} · ~{learned.corrected(estimate_tokens(text)):,} tokens\n{text}")
+    for item in frame(window, choice):
+        size = learned.corrected(_size(item))
+        say(f"\n## {item.voice.value} · {_ORIGINS[item.origin]} · ~{size:,} tokens\n{framed_text(item)}")
 
 
-def _heading(item: FramedMessage) -> str:
-    tokens = estimate_tokens(message_text(item.message))
-    return f"{item.message.role.value} · {_ORIGINS[item.origin]} · ~{tokens:,} tokens"
+def _size(item: FramedMessage) -> int:
+    return sum(estimate_part(part) for part in item.parts)

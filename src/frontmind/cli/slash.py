@@ -187,11 +187,15 @@ async def _context(session: Session, arguments: str) -> Outcome:
         cached: int | None = session.last.usage.cached
         title = f"What the model saw in turn {session.last.turn}"
     else:
-        window = (await session.mind.builder.preview(_PREVIEW_MESSAGE)).window
+        window = (await session.mind.builder.preview(_PREVIEW_MESSAGE, reader=session.model)).window
         cached = await session.model.expected_cached(session.model.encode(window))
         title = "What the model would see with your next message"
     blocks = await inspect_window(session.model, window, cached=cached)
-    return Outcome(table=Table(title, blocks))
+    counted = await session.model.count_text(title)
+    if not counted.exact:
+        learned = f", corrected by {counted.learned_from} replies" if counted.learned_from else ""
+        title += f" (~ estimated{learned})"
+    return Outcome(table=Table(f"{title}; framing {session.model.framing.framing.value}", blocks))
 
 
 async def _help(session: Session, arguments: str) -> Outcome:

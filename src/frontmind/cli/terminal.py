@@ -26,6 +26,11 @@ def printable(text: str) -> str:
     return _UNPRINTABLE.sub("\ufffd", text)
 
 
+def on_one_line(text: str) -> str:
+    """The text with its line ends spelled out: a file's name may hold what another program takes for a command."""
+    return text.replace("\r", "\\r").replace("\n", "\\n")
+
+
 def json_text(value: object) -> str:
     """The value as indented JSON that reads back exactly, and does nothing to a terminal but show itself."""
     text = json.dumps(value, ensure_ascii=False, indent=2)
@@ -87,6 +92,12 @@ def report_lines(report: TurnReport) -> list[str]:
     ]
     if report.stop is StopReason.LENGTH:
         lines.append("[the reply was cut at the limit of output tokens; FRONTMIND_MAX_OUTPUT_TOKENS raises it]")
+    if report.stop is StopReason.REFUSAL:
+        lines.append("[the model, or its provider, refused to answer this]")
+    if report.stop is StopReason.PAUSED:
+        lines.append("[the model paused in the middle of its turn; send a message, and it goes on]")
+    if report.stop is StopReason.TOOL_CALLS:
+        lines.append("[the model called a tool, and there is none to answer it; the call is kept as text]")
     if report.joined > 0:
         lines.append(f"[{report.joined} earlier message(s) without a reply went along]")
     if report.set_aside:

@@ -1,7 +1,7 @@
 """Reads a conversation from JSON: a list of role/content messages as Anthropic or OpenAI APIs take them.
 
-Nothing of a provider's own machinery comes along: cache markers and thinking are left out, and what cannot be
-sent as text yet (images, files) is named in its place. Every such change is said.
+Of a provider's own machinery only reasoning comes along, for the provider that signed it. Cache markers are left
+out, and what neither text, picture nor file can hold is named in its place. Every such change is said.
 """
 
 from __future__ import annotations
@@ -12,14 +12,23 @@ from dataclasses import dataclass
 from typing import Any
 
 from frontmind.errors import UsageError
+from frontmind.providers.decoding.anthropic import read_file
+from frontmind.providers.decoding.openai_chat import read_reasoning
+from frontmind.providers.decoding.openai_parts import read_document, read_image
+from frontmind.providers.decoding.results import readable_result
+from frontmind.providers.encoding.anthropic import WIRE as ANTHROPIC
+from frontmind.providers.encoding.openai_chat import REASONING
 from frontmind.values.message import Message, Role
-from frontmind.values.parts import Part, Text, ToolCall, ToolResult
-from frontmind.window.canonical import parse_json
+from frontmind.values.parts import Document, Image, Part, Text, Thinking, ToolCall
+from frontmind.values.tool import AnyTool, Tool
+from frontmind.window.canonical import canonical_json, parse_json
 from frontmind.window.normalise import normalise
 
 _SYSTEM_ROLES = frozenset({"system", "developer"})
 _TEXT_TYPES = frozenset({"text", "input_text", "output_text"})
-_SILENT_TYPES = frozenset({"thinking", "redacted_thinking", "reasoning"})
+_THINKING_TYPES = frozenset({"thinking", "redacted_thinking"})
+# Keys of an assistant message whose content no value holds.
+_LEFT_OUT = ("function_call", "audio")
 _SYSTEM_KEY = 0
 """The number of the system text that stands beside the list of messages."""
 
@@ -32,11 +41,13 @@ class ImportedConversation:
         system: the texts of its leading system messages.
         messages: alternating, beginning with the user; may end with either role.
         changes: one line for each thing that had to be changed.
+        tools: the tools that the conversation had.
     """
 
     system: str
     messages: tuple[Message, ...]
     changes: tuple[str, ...]
+    tools: tuple[AnyTool, ...] = ()
 
 
 def import_conversation(text: str, *, source: str) -> ImportedConversation:
@@ -55,9 +66,11 @@ def import_conversation(text: str, *, source: str) -> ImportedConversation:
             f"{source} is not valid JSON ({_one_line(error)}); pass a JSON list of role/content messages"
         ) from error
     reader = _Reader(source)
+    tools: tuple[AnyTool, ...] = ()
     if isinstance(data, dict) and isinstance(data.get("messages"), list):
         if data.get("system"):
             reader.read(_SYSTEM_KEY, {"role": "system", "content": data["system"]})
+        tools = _tools(data.get("tools"), source)
         data = data["messages"]
     if not isinstance(data, list):
         raise UsageError(f"{source} is not a JSON list of role/content messages")
@@ -69,7 +82,26 @@ def import_conversation(text: str, *, source: str) -> ImportedConversation:
     normalised = normalise(reader.messages, first=len(data) - len(reader.messages) + 1)
     if not normalised.messages:
         raise UsageError(f"all messages of {source} are empty; pass a list with at least one text")
-    return ImportedConversation("\n\n".join(reader.system), normalised.messages, (*reader.changes, *normalised.changes))
+    changes = (*reader.changes, *normalised.changes)
+    return ImportedConversation("\n\n".join(reader.system), normalised.messages, changes, tools)
+
+
+def _tools(data: object, source: str) -> tuple[AnyTool, ...]:
+    """The tools of a request: each a function of either API; others are the provider's own and left to it."""
+    tools = []
+    for number, item in enumerate(data if isinstance(data, list) else ()):
+        function = item.get("function", item) if isinstance(item, Mapping) else None
+        if not isinstance(function, Mapping) or not isinstance(function.get("name"), str) or not function["name"]:
+            raise UsageError(f"tool {number} of {source} has no name; give it one or leave it out")
+        schema = function.get("input_schema", function.get("parameters"))
+        description = function.get("description")
+        if isinstance(schema, Mapping):
+            said = description if isinstance(description, str) else None
+            tools.append(Tool(function["name"], canonical_json(dict(schema)).decode(), said))
+    names = [tool.name for tool in tools]
+    if len(set(names)) < len(names):
+        raise UsageError(f"two tools of {source} have the same name; give each a name of its own")
+    return tuple(tools)
 
 
 class _Reader:
@@ -95,6 +127,7 @@ class _Reader:
         else:
             speaker = Role(role)
             if speaker is Role.ASSISTANT:
+                parts = [*self._openai_reasoning(number, item), *parts, *self._refusal(number, item)]
                 parts += self._openai_calls(number, item)
             self.messages.append(Message(speaker, tuple(parts)))
 
@@ -110,8 +143,7 @@ class _Reader:
         call_id = item.get("tool_call_id")
         if not isinstance(call_id, str):
             raise self._error(number, "is a tool message without tool_call_id")
-        text = "\n\n".join(part.text for part in parts if isinstance(part, Text))
-        self.messages.append(Message(Role.USER, (ToolResult(call_id, text),)))
+        self.messages.append(Message(Role.USER, (readable_result(call_id, parts),)))
 
     def _parts(self, number: int, item: Mapping[str, Any]) -> list[Part]:
         content = item.get("content")
@@ -136,18 +168,42 @@ class _Reader:
             if not isinstance(block.get("text"), str):
                 raise self._error(number, f"part {index} is a {kind} part without a text")
             return [Text(block["text"])]
+        if kind == "refusal":
+            return self._refusal(number, block)
         if kind == "tool_use":
             arguments = json.dumps(block.get("input", {}), ensure_ascii=False, sort_keys=True)
             return [ToolCall(self._string(number, block, "id"), self._string(number, block, "name"), arguments)]
         if kind == "tool_result":
-            text = "\n\n".join(part.text for part in self._parts(number, block) if isinstance(part, Text))
+            parts = self._parts(number, block)
             call_id = self._string(number, block, "tool_use_id")
-            return [ToolResult(call_id, text, is_error=block.get("is_error") is True)]
-        if kind in _SILENT_TYPES:
+            return [readable_result(call_id, parts, is_error=block.get("is_error") is True)]
+        if kind == "thinking" and not block.get("signature"):
+            self.changes.append(f"{_place(number)}, part {index} is reasoning without a signature: left out")
+            return []
+        if kind in _THINKING_TYPES:
+            plain = {key: value for key, value in block.items() if key != "cache_control"}
+            return [Thinking(str(block.get("thinking", "")), ANTHROPIC, canonical_json(plain).decode())]
+        if kind == "reasoning":
             self.changes.append(f"{_place(number)}, part {index} is {kind}: left out")
             return []
+        if number != _SYSTEM_KEY and (file := _file(kind, block)) is not None:
+            return [file]
         self.changes.append(f"{_place(number)}, part {index} is of the type {kind!r}: named in its place")
         return [Text(f"({kind})")]
+
+    def _openai_reasoning(self, number: int, item: Mapping[str, Any]) -> list[Part]:
+        """The reasoning beside the content; what else stands there and cannot be kept is said."""
+        known = {key: item[key] for key in REASONING if _is_reasoning(item.get(key))}
+        for key in (*REASONING, *_LEFT_OUT):
+            if item.get(key) and key not in known:
+                self.changes.append(f"message {number} has {key}: left out")
+        return [*read_reasoning(known)]
+
+    def _refusal(self, number: int, item: Mapping[str, Any]) -> list[Part]:
+        refusal = item.get("refusal")
+        if refusal and not isinstance(refusal, str):
+            raise self._error(number, "has a refusal that is no text")
+        return [Text(refusal)] if refusal else []
 
     def _openai_calls(self, number: int, item: Mapping[str, Any]) -> list[Part]:
         calls = item.get("tool_calls") or []
@@ -178,6 +234,28 @@ class _Reader:
 
 def _place(number: int) -> str:
     return "the system text" if number == _SYSTEM_KEY else f"message {number}"
+
+
+def _file(kind: str, block: Mapping[str, Any]) -> Image | Document | None:
+    """A picture or file as either API writes it; None for everything else."""
+    if kind in ("image", "document"):
+        return read_file({key: value for key, value in block.items() if key != "cache_control"})
+    if kind in ("image_url", "input_image"):
+        source = block.get("image_url")
+        url = source.get("url") if isinstance(source, Mapping) else source
+        return read_image(url, None)
+    if kind in ("file", "input_file"):
+        source = block.get("file") if kind == "file" else block
+        if isinstance(source, Mapping):
+            return read_document(source.get("file_data"), source.get("file_url"), source.get("filename"))
+    return None
+
+
+def _is_reasoning(value: object) -> bool:
+    """A text, or a list of details, as servers say it."""
+    if isinstance(value, list):
+        return bool(value) and all(isinstance(detail, Mapping) for detail in value)
+    return isinstance(value, str) and bool(value)
 
 
 def _is_json_object(text: object) -> bool:

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import TypeAlias
 
 from frontmind.values.message import Message
-from frontmind.values.section import Section, SectionFailure
+from frontmind.values.section import Author, Section, SectionFailure
 from frontmind.values.usage import Usage
 
 
@@ -62,6 +62,7 @@ class TrinketContentEvent:
         placement: "system" or "notification", as the trinket's base class decides.
         cache_policy: for a system section, whether it stands in front of the cache marker.
         failure: set when the content is a stand-in because the trinket failed.
+        author: whose words the content carries.
     """
 
     section: str
@@ -69,6 +70,7 @@ class TrinketContentEvent:
     placement: str
     cache_policy: bool = False
     failure: SectionFailure | None = None
+    author: Author = Author.OTHERS
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,171 +1,131 @@
-"""A model behind the Anthropic Messages API, through the official SDK."""
+"""A model behind the Anthropic Messages API, through the official SDK. Decodes nothing itself."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import AsyncIterator
+import re
+from collections.abc import AsyncGenerator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from frontmind.errors import ModelError, ModelUnavailable, RequestRefused
-from frontmind.providers.encoding.anthropic import encode_anthropic
-from frontmind.providers.estimate import estimate_request, estimate_tokens
-from frontmind.providers.protocol import Finished, Request, StopReason, StreamEvent, TextDelta, TokenCount
-from frontmind.values.message import Message, Role
-from frontmind.values.parts import Part, Text, ToolCall
-from frontmind.values.usage import Usage, read_token_count
-from frontmind.window.window import Window
+from frontmind.errors import ModelError, ModelUnavailable, RequestRefused, WindowTooLarge
+from frontmind.providers.encoding.encode import require_wire
+from frontmind.providers.hosted import HostedModel
+from frontmind.providers.profiles.profile import Profile, Wire
+from frontmind.providers.protocol import Request
+from frontmind.window.choice import FramingChoice
 
 if TYPE_CHECKING:
     import anthropic
 
-_STOP_REASONS = {
-    "max_tokens": StopReason.LENGTH,
-    "model_context_window_exceeded": StopReason.LENGTH,
-    "tool_use": StopReason.TOOL_CALLS,
-    "refusal": StopReason.REFUSAL,
-}
+# The API tells the two sizes only in its sentence, the window's first.
+_TOO_LONG = re.compile(r"prompt is too long: (\d+) tokens > (\d+) maximum")
 
 
-class AnthropicModel:
+class AnthropicModel(HostedModel):
     """A `Model` over ``anthropic.AsyncAnthropic``.
 
     Args:
-        model: the provider's name of the model.
+        profile, name, framing, max_output_tokens: as in `HostedModel`.
         api_key: the key; None lets the SDK look for it where it usually does.
         base_url: another server that speaks the same API; None for the provider's.
         max_retries: how often the SDK tries again before an answer has begun; None for its default.
 
     Raises:
         ModelUnavailable: the SDK is not installed, or there is no key.
+        UsageError: the profile says another wire format.
     """
-
-    context_limit: int | None = None
 
     def __init__(
         self,
-        model: str,
+        profile: Profile,
         *,
+        name: str,
+        framing: FramingChoice,
+        max_output_tokens: int,
         api_key: str | None = None,
         base_url: str | None = None,
-        max_output_tokens: int = 1024,
         max_retries: int | None = None,
     ) -> None:
-        self._model = model
-        self.name = f"anthropic:{model}"
-        self.max_output_tokens = max_output_tokens
+        super().__init__(profile, name=name, framing=framing, max_output_tokens=max_output_tokens)
+        require_wire(profile, Wire.ANTHROPIC)
         try:
             import anthropic  # noqa: PLC0415 - optional dependency
         except ImportError as error:
             raise ModelUnavailable(
-                f"{self.name} needs the anthropic package; run: pip install 'frontmind[anthropic]'",
-                model=self.name,
+                f"{name} needs the anthropic package; run: pip install 'frontmind[anthropic]'", model=name
             ) from error
         self._sdk = anthropic
         options: dict[str, Any] = {} if max_retries is None else {"max_retries": max_retries}
         self._client = anthropic.AsyncAnthropic(api_key=api_key, base_url=base_url, **options)
         if self._client.api_key is None and self._client.auth_token is None:
             raise ModelUnavailable(
-                f"{self.name} needs a key; set ANTHROPIC_API_KEY, or choose another model with --model",
-                model=self.name,
+                f"{name} needs a key; set ANTHROPIC_API_KEY, or choose another model with --model", model=name
             )
 
-    def encode(self, window: Window) -> Request:
-        return encode_anthropic(window, model=self._model, max_output_tokens=self.max_output_tokens)
+    async def _events(self, request: Request) -> AsyncGenerator[Mapping[str, Any], None]:
+        import httpx2  # noqa: PLC0415 - comes with the optional dependency
 
-    async def stream(self, request: Request) -> AsyncIterator[StreamEvent]:
         body: Any = dict(request)
         try:
-            async with self._client.messages.stream(**body) as stream:
-                async for text in stream.text_stream:
-                    if text:
-                        yield TextDelta(text)
-                final = await stream.get_final_message()
+            # The beta resource takes turn-scoped system messages and is the same endpoint without any beta.
+            # Keys that the SDK has no argument for go into the body as they are.
+            stream = await self._client.beta.messages.create(
+                model=body.pop("model"),
+                max_tokens=body.pop("max_tokens"),
+                messages=body.pop("messages"),
+                betas=body.pop("betas", self._sdk.omit),
+                stream=True,
+                extra_body=body,
+            )
+            async with stream:
+                async for event in stream:
+                    yield event.to_dict(mode="json", warnings=False)
         except self._sdk.APIError as error:
             raise self._explained(error) from error
-        except (ValueError, TypeError, AttributeError, AssertionError, RecursionError) as error:
-            # The SDK does not check what a server sends: a stream without a message fails inside of it.
-            raise ModelError(
-                f"{self.name} sent what is no reply of this API; check the server and try again", model=self.name
-            ) from error
-        except (OSError, self._sdk_transport_error()) as error:
+        except (OSError, httpx2.HTTPError) as error:
+            # Inside a running stream the SDK lets its HTTP library's errors through as they are.
             raise ModelError(
                 f"the connection to {self.name} broke off ({error}); try again", model=self.name
             ) from error
-        if final.stop_reason is None:
-            raise ModelError(f"{self.name} broke off in the middle of its reply; try again", model=self.name)
-        parts = _decode(final)
-        if not parts:
-            raise ModelError(f"{self.name} gave an empty reply; try again", model=self.name)
-        stop = _STOP_REASONS.get(final.stop_reason, StopReason.END)
-        message = Message(Role.ASSISTANT, parts)
-        usage = _usage(final.usage) or Usage(
-            estimate_request(request), 0, 0, estimate_tokens(message.text), estimated=True
-        )
-        yield Finished(message, usage, stop)
-
-    def _sdk_transport_error(self) -> type[Exception]:
-        # Inside a running stream the SDK lets its HTTP library's errors through as they are.
-        import httpx2  # noqa: PLC0415 - comes with the optional dependency
-
-        return httpx2.HTTPError
 
     def _explained(self, error: anthropic.APIError) -> ModelError:
-        sdk = self._sdk
-        said = _said(error)
+        sdk, name, said = self._sdk, self.name, _said(error)
+        if (too_large := _too_large(said, name)) is not None:
+            return too_large
         if isinstance(error, sdk.AuthenticationError | sdk.PermissionDeniedError):
-            return ModelUnavailable(f"{self.name} refused the key ({said}); check ANTHROPIC_API_KEY", model=self.name)
+            return ModelUnavailable(f"{name} refused the key ({said}); check ANTHROPIC_API_KEY", model=name)
         if isinstance(error, sdk.NotFoundError):
-            return ModelUnavailable(
-                f"{self.name} was not found ({said}); check the name after --model", model=self.name
-            )
+            return ModelUnavailable(f"{name} was not found ({said}); check the name after --model", model=name)
         if isinstance(error, sdk.APIConnectionError):
             return ModelUnavailable(
-                f"cannot reach {self.name} ({said}); check the network, or choose --model local",
-                model=self.name,
+                f"cannot reach {name} ({said}); check the network, or choose --model local", model=name
             )
+        if isinstance(error, sdk.RateLimitError):
+            return ModelError(f"{name} takes no more requests for now ({said}); try again later", model=name)
         if isinstance(error, sdk.APIStatusError) and error.status_code in (400, 413, 422):
-            return RequestRefused(
-                f"{self.name} refused the request ({said})", model=self.name, status=error.status_code
-            )
-        return ModelError(f"{self.name} failed ({said}); try again", model=self.name)
-
-    async def count_request(self, request: Request) -> TokenCount:
-        return TokenCount(estimate_request(request), exact=False)
-
-    async def count_text(self, text: str) -> TokenCount:
-        return TokenCount(estimate_tokens(text), exact=False)
-
-    async def expected_cached(self, request: Request) -> int | None:
-        return None
+            return RequestRefused(f"{name} refused the request ({said})", model=name, status=error.status_code)
+        return ModelError(f"{name} failed ({said}); try again", model=name)
 
     async def close(self) -> None:
         await self._client.close()
 
 
-def _decode(message: anthropic.types.Message) -> tuple[Part, ...]:
-    parts: list[Part] = []
-    for block in message.content:
-        if block.type == "text" and block.text.strip():
-            parts.append(Text(block.text))
-        elif block.type == "tool_use":
-            arguments = json.dumps(block.input, ensure_ascii=False, sort_keys=True)
-            parts.append(ToolCall(block.id, block.name, arguments))
-    return tuple(parts)
-
-
-def _usage(usage: anthropic.types.Usage) -> Usage | None:
-    """``input_tokens`` counts only what follows the last marker: the total is the sum of the three figures.
-
-    None where the server gave no usable figures.
-    """
-    fresh = read_token_count(usage.input_tokens)
-    output = read_token_count(usage.output_tokens)
-    if fresh is None or output is None:
+def _too_large(said: str, name: str) -> WindowTooLarge | None:
+    match = _TOO_LONG.search(said)
+    if match is None:
         return None
-    written = read_token_count(usage.cache_creation_input_tokens) or 0
-    cached = read_token_count(usage.cache_read_input_tokens) or 0
-    return Usage(fresh + written + cached, cached, written, output)
+    tokens, limit = (int(group) for group in match.groups())
+    return WindowTooLarge(
+        f"the window has {tokens} tokens and {name} takes {limit}; leave something out, or choose a model with a "
+        "larger context",
+        model=name,
+        tokens=tokens,
+        limit=limit,
+    )
 
 
 def _said(error: anthropic.APIError) -> str:
-    return " ".join(str(error.message).split())[:300]
+    """The server's own words, on one line."""
+    body = error.body
+    inner = body.get("error") if isinstance(body, dict) else None
+    message = inner.get("message") if isinstance(inner, dict) else None
+    return " ".join(str(message or error.message).split())[:300]

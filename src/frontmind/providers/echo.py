@@ -11,12 +11,15 @@ import json
 from collections.abc import AsyncIterator
 from typing import Any
 
-from frontmind.providers.encoding.anthropic import encode_anthropic
+from frontmind.providers.encoding.encode import encode_window
 from frontmind.providers.estimate import estimate_request, estimate_tokens
+from frontmind.providers.profiles.profile import Profile
+from frontmind.providers.profiles.resolve import choose_framing, resolve_profile
 from frontmind.providers.protocol import Finished, Request, StopReason, StreamEvent, TextDelta, TokenCount
 from frontmind.values.message import assistant
 from frontmind.values.usage import Usage
 from frontmind.window.canonical import digest
+from frontmind.window.choice import FramingChoice
 from frontmind.window.window import Window
 
 _MAX_OUTPUT_TOKENS = 1024
@@ -29,11 +32,19 @@ class EchoModel:
     name = "echo"
     context_limit: int | None = None
 
-    def __init__(self, *, max_output_tokens: int = _MAX_OUTPUT_TOKENS) -> None:
+    def __init__(
+        self,
+        *,
+        max_output_tokens: int = _MAX_OUTPUT_TOKENS,
+        profile: Profile | None = None,
+        framing: FramingChoice | None = None,
+    ) -> None:
         self.max_output_tokens = max_output_tokens
+        self.profile = profile or resolve_profile("echo", "")
+        self.framing = framing or choose_framing(self.profile)
 
     def encode(self, window: Window) -> Request:
-        return encode_anthropic(window, model=self.name, max_output_tokens=self.max_output_tokens)
+        return encode_window(window, self.profile, max_output_tokens=self.max_output_tokens, framing=self.framing)
 
     async def stream(self, request: Request) -> AsyncIterator[StreamEvent]:
         text = echo_text(request)

@@ -19,13 +19,19 @@ from frontmind.providers.encoding.local import encode_local
 from frontmind.providers.engine import DEFAULT_CONTEXT, Engine, EngineClient, Slot, try_loading
 from frontmind.providers.gguf import Announce, keeps_running_state, resolve_local
 from frontmind.providers.openai_chat import OpenAIChatModel
+from frontmind.providers.profiles.profile import Profile
+from frontmind.providers.profiles.resolve import choose_framing, resolve_profile
 from frontmind.providers.protocol import Finished, Request, StopReason, StreamEvent, TextDelta, TokenCount
 from frontmind.window.canonical import Json
+from frontmind.window.choice import Framing, FramingChoice
 from frontmind.window.window import Window
 
 Token: TypeAlias = tuple[int, object]
 
 _MAX_OUTPUT_TOKENS = 1024
+_KEPT = FramingChoice(
+    Framing.APPEND, "the model keeps a running state of all that it has read, which cannot be cut back to a prefix"
+)
 # What the chat template sees of a request.
 _TEMPLATE_FIELDS = ("messages", "tools", "chat_template_kwargs")
 # After a stream was closed the engine works on until the end of its batch, about a second; ten are waited for.
@@ -91,6 +97,8 @@ class LocalModel:
 
     Args:
         engine: closed with the model.
+        profile: what is known of the model; None for what holds for every local one.
+        framing: how its windows are framed, where a window does not say; None for what the profile says.
         name: the full name as it could be given to ``--model``.
         reuses_any_prefix: False for a model whose memory of a prompt cannot be cut back.
     """
@@ -99,10 +107,14 @@ class LocalModel:
         self,
         engine: Engine,
         *,
+        profile: Profile | None = None,
+        framing: FramingChoice | None = None,
         name: str = "local",
         max_output_tokens: int = _MAX_OUTPUT_TOKENS,
         reuses_any_prefix: bool = True,
     ) -> None:
+        self.profile = profile or resolve_profile("local", "")
+        self.framing = framing or choose_framing(self.profile)
         self.name = name
         self.max_output_tokens = max_output_tokens
         self.context_limit: int | None = engine.context_limit
@@ -111,8 +123,9 @@ class LocalModel:
         http = engine.client()
         self._client = EngineClient(http, name=name)
         self._chat = OpenAIChatModel(
-            "local",
+            self.profile,
             name=name,
+            framing=self.framing,
             base_url=f"{engine.address}/v1",
             api_key=engine.api_key,
             max_output_tokens=max_output_tokens,
@@ -134,6 +147,8 @@ class LocalModel:
         *,
         cache_dir: Path,
         announce: Announce,
+        profile: Profile | None = None,
+        framing: FramingChoice | None = None,
         context: int = DEFAULT_CONTEXT,
         max_output_tokens: int = _MAX_OUTPUT_TOKENS,
     ) -> LocalModel:
@@ -152,12 +167,22 @@ class LocalModel:
                 try_loading(path, name=name, context=context, stamps=cache_dir / "loaded")
             engine = Engine(path, name=name, context=context)
             free = not keeps_running_state(path)
-            return cls(engine, name=name, max_output_tokens=max_output_tokens, reuses_any_prefix=free)
+            chosen = framing or choose_framing(profile or resolve_profile("local", ""))
+            if not free and not chosen.asked:
+                chosen = _KEPT
+            return cls(
+                engine,
+                profile=profile,
+                framing=chosen,
+                name=name,
+                max_output_tokens=max_output_tokens,
+                reuses_any_prefix=free,
+            )
 
         return await asyncio.to_thread(load)
 
     def encode(self, window: Window) -> Request:
-        return encode_local(window, max_output_tokens=self.max_output_tokens)
+        return encode_local(window, self.profile, max_output_tokens=self.max_output_tokens, framing=self.framing)
 
     async def stream(self, request: Request) -> AsyncGenerator[StreamEvent, None]:
         async with self._streaming:

@@ -5,24 +5,37 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
+from urllib.parse import urlsplit
 
 from frontmind.errors import UsageError
 
 DEFAULT_ANTHROPIC = "anthropic:claude-sonnet-5"
-# GPT-5.5 caches every prefix by itself; from GPT-5.6 on the cache stops at the last user message, so a section in
-# front of it is never read back (ARCHITECTURE.md, "Providers").
 DEFAULT_OPENAI = "openai:gpt-5.5"
 DEFAULT_OLLAMA_URL = "http://localhost:11434/v1"
+DEEPSEEK_URL = "https://api.deepseek.com"
+OPENROUTER_URL = "https://openrouter.ai/api/v1"
 
 
 class Provider(StrEnum):
     LOCAL = "local"
     ANTHROPIC = "anthropic"
     OPENAI = "openai"
+    GEMINI = "gemini"
+    BEDROCK = "bedrock"
+    DEEPSEEK = "deepseek"
+    OPENROUTER = "openrouter"
     OLLAMA = "ollama"
     COMPATIBLE = "compatible"
     ECHO = "echo"
     SCRIPTED = "scripted"
+
+
+_URLS: Final[Mapping[Provider, str]] = {
+    Provider.OLLAMA: DEFAULT_OLLAMA_URL,
+    Provider.DEEPSEEK: DEEPSEEK_URL,
+    Provider.OPENROUTER: OPENROUTER_URL,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +45,7 @@ class ModelName:
     Attributes:
         provider: who serves it.
         model: the provider's name of the model; for LOCAL a path, an ``hf.co/...`` name or empty, for SCRIPTED a file.
-        url: the server, for OLLAMA and COMPATIBLE.
+        url: the server, where it is not the provider's SDK that knows it.
     """
 
     provider: Provider
@@ -44,9 +57,10 @@ class ModelName:
         return f"{name}@{self.url}" if self.provider is Provider.COMPATIBLE else name
 
 
+_COMPATIBLE: Final = "write compatible:NAME@URL, for example compatible:qwen3@http://localhost:8080/v1"
 FORMS = (
-    "local, local:PATH.gguf, local:hf.co/OWNER/REPO/FILE, anthropic:NAME, openai:NAME, ollama:NAME, "
-    "compatible:NAME@URL, echo, scripted:FILE.json"
+    "local, local:PATH.gguf, local:hf.co/OWNER/REPO/FILE, anthropic:NAME, openai:NAME, gemini:NAME, bedrock:NAME, "
+    "deepseek:NAME, openrouter:NAME, ollama:NAME, compatible:NAME@URL, echo, scripted:FILE.json"
 )
 
 
@@ -69,17 +83,35 @@ def parse_model_name(text: str) -> ModelName:
         return ModelName(provider, rest)
     if not rest:
         raise UsageError(f"the model {text!r} needs a name behind the colon; use one of: {FORMS}")
-    if provider is Provider.OLLAMA:
-        return ModelName(provider, rest, DEFAULT_OLLAMA_URL)
     if provider is Provider.COMPATIBLE:
         name, at, url = rest.partition("@")
-        if not name or not at or not url.startswith(("http://", "https://")):
-            raise UsageError(
-                f"cannot read {text!r}; write compatible:NAME@URL, for example "
-                "compatible:qwen3@http://localhost:8080/v1"
-            )
+        if not at:
+            raise UsageError(f"cannot read {text!r}; {_COMPATIBLE}")
+        if not name:
+            raise UsageError(f"there is no name in front of the @; {_COMPATIBLE}")
+        _require_server(url)
         return ModelName(provider, name, url)
-    return ModelName(provider, rest)
+    return ModelName(provider, rest, _URLS.get(provider))
+
+
+def _require_server(url: str) -> None:
+    """Check an address without repeating it: people put keys into addresses.
+
+    Raises:
+        UsageError: it is none, or holds more than a server and a path.
+    """
+    try:
+        parts = urlsplit(url)
+        known = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        known = False
+    if not known or not url.isprintable() or " " in url:
+        raise UsageError(f"the address behind the @ is no http address; {_COMPATIBLE}")
+    if "@" in parts.netloc or parts.query or parts.fragment:
+        raise UsageError(
+            "the address behind the @ has a user, a password or a query; give the server's key in "
+            f"FRONTMIND_COMPATIBLE_API_KEY; {_COMPATIBLE}"
+        )
 
 
 def choose_model(option: str | None, environment: Mapping[str, str]) -> ModelName:

@@ -11,19 +11,24 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol, TypeAlias
 
+from frontmind.providers.profiles.profile import Profile
 from frontmind.values.message import Message
 from frontmind.values.usage import Usage
 from frontmind.window.canonical import Json
+from frontmind.window.choice import FramingChoice
 from frontmind.window.window import Window
 
 Request: TypeAlias = Mapping[str, Json]
 
 
 class StopReason(StrEnum):
+    """Why a model stopped; PAUSED: in the middle of a long turn, which it goes on with when it is asked again."""
+
     END = "end"
     LENGTH = "length"
     TOOL_CALLS = "tool_calls"
     REFUSAL = "refusal"
+    PAUSED = "paused"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +58,16 @@ StreamEvent: TypeAlias = TextDelta | Finished
 
 @dataclass(frozen=True, slots=True)
 class TokenCount:
-    """A number of tokens, and whether the model's own tokenizer counted it."""
+    """A number of tokens.
+
+    Attributes:
+        exact: whether the model's own tokenizer counted it; otherwise it is an estimate.
+        learned_from: how many replies with the provider's own count have corrected the estimate.
+    """
 
     tokens: int
     exact: bool
+    learned_from: int = 0
 
 
 class Model(Protocol):
@@ -75,6 +86,16 @@ class Model(Protocol):
     @property
     def max_output_tokens(self) -> int:
         """The most tokens that a reply may have."""
+        ...
+
+    @property
+    def profile(self) -> Profile:
+        """What is known of the model."""
+        ...
+
+    @property
+    def framing(self) -> FramingChoice:
+        """How its windows are framed, where a window does not say."""
         ...
 
     def encode(self, window: Window) -> Request:

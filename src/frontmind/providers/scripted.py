@@ -7,12 +7,15 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from pathlib import Path
 
 from frontmind.errors import ModelError, UsageError
-from frontmind.providers.encoding.openai_chat import encode_openai_chat
+from frontmind.providers.encoding.encode import encode_window
 from frontmind.providers.estimate import estimate_request, estimate_tokens
+from frontmind.providers.profiles.profile import Profile
+from frontmind.providers.profiles.resolve import choose_framing, resolve_profile
 from frontmind.providers.protocol import Finished, Request, StopReason, StreamEvent, TextDelta, TokenCount
 from frontmind.values.message import Message, assistant
 from frontmind.values.parts import ToolCall
 from frontmind.values.usage import Usage
+from frontmind.window.choice import FramingChoice
 from frontmind.window.window import Window
 
 
@@ -24,6 +27,8 @@ class ScriptedModel:
             a `Message` may carry tool calls.
         name: how it is called.
         context_limit: the most tokens of a request and its reply; None for no limit.
+        profile: the model that it plays; None for one of its own.
+        framing: how its windows are framed; None for what the profile says.
     """
 
     def __init__(
@@ -33,15 +38,19 @@ class ScriptedModel:
         name: str = "scripted",
         context_limit: int | None = None,
         max_output_tokens: int = 1024,
+        profile: Profile | None = None,
+        framing: FramingChoice | None = None,
     ) -> None:
         self._function = script if callable(script) else None
         self._replies: Iterator[str | Message] = iter(()) if callable(script) else iter(script)
         self.name = name
         self.context_limit = context_limit
         self.max_output_tokens = max_output_tokens
+        self.profile = profile or resolve_profile("scripted", "")
+        self.framing = framing or choose_framing(self.profile)
 
     def encode(self, window: Window) -> Request:
-        return encode_openai_chat(window, model=self.name, max_output_tokens=self.max_output_tokens)
+        return encode_window(window, self.profile, max_output_tokens=self.max_output_tokens, framing=self.framing)
 
     async def stream(self, request: Request) -> AsyncIterator[StreamEvent]:
         reply = self._reply(request)

@@ -57,8 +57,10 @@ class ConversationStore(Protocol):
         """The turns whose number is at least ``since``, by number, in every state."""
         ...
 
-    async def segments(self, conversation: str) -> Sequence[Segment]:
+    async def segments(self, conversation: str, *, before: int | None = None) -> Sequence[Segment]:
         """The segments that have at least one turn which is not REFUSED, by number.
+
+        Turns from the number ``before`` on do not count; None counts all.
 
         A REFUSED turn counts in none of their fields: its message must not come back to the model as a title.
         """

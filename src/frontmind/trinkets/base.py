@@ -21,7 +21,7 @@ from typing import ClassVar
 from frontmind.errors import RunError, UsageError
 from frontmind.events import EventBus, TrinketContentEvent, TurnContext, Unsubscribe, UpdateTrinketEvent
 from frontmind.trinkets.markup import Body, Element, render, require_name
-from frontmind.values.section import PLACEMENT_NOTIFICATION, PLACEMENT_SYSTEM, SectionFailure
+from frontmind.values.section import PLACEMENT_NOTIFICATION, PLACEMENT_SYSTEM, Author, SectionFailure
 
 logger = logging.getLogger(__name__)
 
@@ -62,6 +62,10 @@ class EventAwareTrinket(ABC):
 
     shows_last_good: ClassVar[bool] = False
     """Whether, after a failure, the last good text may be shown with its time instead of a notice."""
+
+    author: ClassVar[Author] = Author.OTHERS
+    """Whose words the section carries. Leave it at `Author.OTHERS` unless not a word in it comes from a person or
+    a document: what is `Author.APPLICATION` may be said to the model with the operator's authority."""
 
     time_limit: float = 2.0
     """How long `generate_content` may take, in seconds."""
@@ -167,6 +171,7 @@ class EventAwareTrinket(ABC):
             placement=self.placement.value,
             cache_policy=self.cache_policy,
             failure=failure,
+            author=self.author,
         )
 
 

@@ -15,11 +15,11 @@ _SHOWN = 20
 
 
 class SegmentSource(Protocol):
-    async def segments(self, conversation: str) -> Sequence[Segment]: ...
+    async def segments(self, conversation: str, *, before: int | None = None) -> Sequence[Segment]: ...
 
 
 class ManifestTrinket(EventAwareTrinket):
-    """The conversation's segments with absolute times and titles, the newest twenty."""
+    """The conversation's segments in front of this turn, with absolute times and titles, the newest twenty."""
 
     section_name = "conversation_manifest"
     shows_last_good = True
@@ -28,7 +28,8 @@ class ManifestTrinket(EventAwareTrinket):
         self._source = source
 
     async def generate_content(self, context: TurnContext) -> Sequence[Element]:
-        segments = await self._source.segments(context.conversation)
+        # Without the turn that asks: a preview, whose turn is not stored, then says the same.
+        segments = await self._source.segments(context.conversation, before=context.turn)
         return [
             Element(
                 "segment",

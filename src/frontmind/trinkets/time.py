@@ -6,12 +6,14 @@ from datetime import UTC, datetime, timedelta
 
 from frontmind.events import TurnContext
 from frontmind.trinkets.base import EventAwareTrinket
+from frontmind.values.section import Author
 
 
 class TimeManager(EventAwareTrinket):
     """Weekday, date, local time to the minute with its zone, and how long ago the last message was."""
 
     section_name = "datetime_section"
+    author = Author.APPLICATION
 
     def generate_content(self, context: TurnContext) -> str:
         now = context.now

@@ -11,6 +11,7 @@ from datetime import date, datetime
 from enum import StrEnum
 
 from frontmind.values.message import Message
+from frontmind.values.parts import Notice
 from frontmind.values.usage import Usage
 
 
@@ -28,6 +29,23 @@ class TurnState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Sent:
+    """What the request of a turn held beside the conversation.
+
+    Attributes:
+        notices: what the framing keeps beside the user message; sent again, byte for byte, in later turns.
+        sections: section name to digest, for the sections of the notification center.
+        window_start: the number of the first turn that was sent.
+        head: stands for all that was in front of the conversation (`prefix_identity`); empty where nobody noted it.
+    """
+
+    notices: tuple[Notice, ...] = ()
+    sections: Mapping[str, str] = field(default_factory=dict)
+    window_start: int = 1
+    head: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Turn:
     """One exchange.
 
@@ -41,7 +59,8 @@ class Turn:
         model: the model's name as it was chosen.
         usage: as the provider counted.
         interrupted: whether the reply was cut off by the person or a failure after it had begun.
-        system_fingerprint: section name to hash, for the system sections of its window.
+        system_fingerprint: section name to digest, for the system sections of its window.
+        sent: what its request held beside the conversation; None where nobody noted it.
     """
 
     id: int
@@ -58,6 +77,7 @@ class Turn:
     usage: Usage | None = None
     interrupted: bool = False
     system_fingerprint: Mapping[str, str] = field(default_factory=dict)
+    sent: Sent | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +91,7 @@ class Completion:
     usage: Usage
     interrupted: bool
     system_fingerprint: Mapping[str, str]
+    sent: Sent | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ class Usage:
         written: prompt tokens that were newly written to the cache at a price (0 where writing is free).
         output: generated tokens.
         estimated: whether the figures are our estimate because the provider reported none.
+        written_by_ttl: ``written`` by the lifetime that was asked for, where the provider tells: ("5m", 100).
     """
 
     input: int
@@ -22,6 +23,14 @@ class Usage:
     written: int
     output: int
     estimated: bool = False
+    written_by_ttl: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def fresh(self) -> int:
+        """Prompt tokens that were neither read from the cache nor written to it."""
+        # Gemini, through OpenRouter, counts what one call wrote and read again under both.
+        both = self.cached + self.written
+        return self.input - (both if both <= self.input else max(self.cached, self.written))
 
     @property
     def evaluated(self) -> int:

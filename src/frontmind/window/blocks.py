@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from frontmind.values.message import Message
-from frontmind.values.parts import Text, ToolCall
-from frontmind.values.section import PLACEMENT_NOTIFICATION, PLACEMENT_SYSTEM, RULE
+from frontmind.values.parts import Notice, part_text
+from frontmind.values.section import HEADER, PLACEMENT_NOTIFICATION, PLACEMENT_SYSTEM, RULE, Section
+from frontmind.window.framing import DEFAULT_CHOICE, Origin, frame_history, frame_tail
 from frontmind.window.window import Window
 
 PLACEMENT_HISTORY = "history"
@@ -50,43 +51,58 @@ class CountedBlock:
 
 def message_text(message: Message) -> str:
     """All that a message says, tools included, for showing and counting."""
-    shown = []
-    for part in message.parts:
-        if isinstance(part, Text):
-            shown.append(part.text)
-        elif isinstance(part, ToolCall):
-            shown.append(f"{part.name}({part.arguments})")
-        else:
-            shown.append(part.text)
-    return "\n\n".join(shown)
+    return "\n\n".join(part_text(part) for part in message.parts)
 
 
 def window_blocks(window: Window) -> tuple[Block, ...]:
-    """The blocks of the window in order; empty ones are left out."""
+    """The blocks of the window in the order in which its framing sends them; empty ones are left out."""
+    choice = window.framing or DEFAULT_CHOICE
     blocks = [
         Block(section.name, PLACEMENT_SYSTEM, section.content)
         for section in window.sections
         if section.placement == PLACEMENT_SYSTEM
     ]
     if window.history:
-        text = "\n\n".join(message_text(message) for message in window.history)
+        sent = (framed for message in window.history for framed in frame_history(message, choice))
+        text = "\n\n".join(part_text(part) for framed in sent for part in framed.parts)
         blocks.append(Block(f"{len(window.history)} messages", PLACEMENT_HISTORY, text))
-    if window.notification_center:
-        blocks.append(Block("(rule)", PLACEMENT_NOTIFICATION, RULE))
-        blocks.append(Block("(header)", PLACEMENT_NOTIFICATION, _header(window)))
-        blocks += [
-            Block(section.name, PLACEMENT_NOTIFICATION, section.content)
-            for section in window.sections
-            if section.placement == PLACEMENT_NOTIFICATION
-        ]
-        blocks.append(Block("(rule)", PLACEMENT_NOTIFICATION, RULE))
-    text = "\n\n".join(message_text(message) for message in window.turn)
-    blocks.append(Block("user message", PLACEMENT_TURN, text))
-    return tuple(blocks)
+    updated = [section for update in window.updates for section in update.sections]
+    sections = [section for section in (*window.sections, *updated) if section.placement == PLACEMENT_NOTIFICATION]
+    said: list[str] = []
+    for framed in frame_tail(window, choice):
+        for part in framed.parts:
+            if framed.origin is Origin.TURN and not isinstance(part, Notice):
+                said.append(part_text(part))
+                continue
+            blocks += _turn_block(said)
+            blocks += _center_blocks(part_text(part), sections)
+    return (*blocks, *_turn_block(said))
 
 
-def _header(window: Window) -> str:
-    return window.notification_center.partition(f"\n{RULE}\n")[0] + f"\n{RULE}"
+def _turn_block(said: list[str]) -> list[Block]:
+    """What was said since the last block of the notification center, taken out of the list."""
+    text = "\n\n".join(said)
+    said.clear()
+    return [Block("user message", PLACEMENT_TURN, text)] if text else []
+
+
+def _center_blocks(text: str, sections: Sequence[Section]) -> list[Block]:
+    blocks = []
+    if text.startswith(RULE):
+        blocks.append(Block("(rule)", PLACEMENT_NOTIFICATION, RULE))
+        text = text[len(RULE) :].removeprefix("\n")
+    header = f"{HEADER}\n{RULE}"
+    if text.startswith(header):
+        blocks.append(Block("(header)", PLACEMENT_NOTIFICATION, header))
+        text = text[len(header) :].removeprefix("\n")
+    body, rule, _ = text.rpartition(f"\n{RULE}")
+    for section in sections:
+        if section.content in body:
+            blocks.append(Block(section.name, PLACEMENT_NOTIFICATION, section.content))
+            body = body.replace(section.content, "", 1)
+    if body.strip():
+        blocks.append(Block("(no longer there)", PLACEMENT_NOTIFICATION, body.strip()))
+    return [*blocks, Block("(rule)", PLACEMENT_NOTIFICATION, RULE)] if rule else blocks
 
 
 def count_blocks(

@@ -5,16 +5,19 @@ Nothing is lost but what is empty: texts are moved, never shortened.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from frontmind.values.message import Message, Role
-from frontmind.values.parts import Part, Text, ToolCall, ToolResult
+from frontmind.values.parts import Part, Text, ToolCall, ToolResult, is_blank
 
 OPENING_PLACEHOLDER = "(The conversation begins with the assistant.)"
 
 _Numbered: TypeAlias = tuple[int, Message]
+_Place: TypeAlias = tuple[int, int]
+"""The number of a message, and the index of a part in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +29,7 @@ class Normalised:
 
 
 def normalise(messages: Sequence[Message], *, first: int = 1) -> Normalised:
-    """Roles alternate and begin with the user; no empty text; tool calls and results stand in pairs.
+    """Roles alternate and begin with the user; no empty text; tool calls and results stand in pairs of one id each.
 
     The result may end with either role.
 
@@ -68,8 +71,8 @@ def split_at_turn(
 def _without_blank(messages: Iterable[_Numbered], changes: list[str]) -> list[_Numbered]:
     kept = []
     for number, message in messages:
-        parts = tuple(part for part in message.parts if not (isinstance(part, Text) and not part.text.strip()))
-        if not parts:
+        parts = tuple(part for part in message.parts if not (isinstance(part, Text) and is_blank(part)))
+        if all(is_blank(part) for part in parts):
             changes.append(f"message {number} ({message.role.value}) is empty: left out")
             continue
         if len(parts) < len(message.parts):
@@ -100,13 +103,19 @@ def _results_first(parts: Iterable[Part]) -> tuple[Part, ...]:
 
 def _paired(messages: Sequence[_Numbered], changes: list[str]) -> list[Message]:
     """A call counts as answered when its result stands in the user messages right after it."""
-    answered = _answered_calls(messages)
+    ids = _pair_ids(_answered_calls(messages))
     kept = []
     for number, message in messages:
         parts: list[Part] = []
         for index, part in enumerate(message.parts):
-            if isinstance(part, Text) or (number, index) in answered:
+            if not isinstance(part, ToolCall | ToolResult):
                 parts.append(part)
+                continue
+            if (number, index) in ids:
+                named = _named(part, ids[number, index])
+                if isinstance(part, ToolCall) and named != part:
+                    changes.append(f"message {number} has a tool call id that was used before: renamed")
+                parts.append(named)
                 continue
             parts.append(Text(_as_text(part)))
             what = "call without its result" if isinstance(part, ToolCall) else "result without its call"
@@ -118,21 +127,42 @@ def _paired(messages: Sequence[_Numbered], changes: list[str]) -> list[Message]:
     return kept
 
 
-def _answered_calls(messages: Sequence[_Numbered]) -> set[tuple[int, int]]:
-    """The places (message number, part) of all calls and results that belong together."""
-    answered: set[tuple[int, int]] = set()
-    waiting: dict[str, tuple[int, int]] = {}
+def _answered_calls(messages: Sequence[_Numbered]) -> list[tuple[str, _Place, _Place]]:
+    """The id and the places of each call and its result; of calls with one id the first is answered first."""
+    answered: list[tuple[str, _Place, _Place]] = []
+    waiting: dict[str, deque[_Place]] = {}
     previous: Role | None = None
     for number, message in messages:
         if message.role is Role.ASSISTANT and previous is Role.USER:
             waiting.clear()
         for index, part in enumerate(message.parts):
             if isinstance(part, ToolCall) and message.role is Role.ASSISTANT:
-                waiting[part.id] = (number, index)
-            elif isinstance(part, ToolResult) and message.role is Role.USER and part.call_id in waiting:
-                answered |= {waiting.pop(part.call_id), (number, index)}
+                waiting.setdefault(part.id, deque()).append((number, index))
+            elif isinstance(part, ToolResult) and message.role is Role.USER and waiting.get(part.call_id):
+                answered.append((part.call_id, waiting[part.call_id].popleft(), (number, index)))
         previous = message.role
     return answered
+
+
+def _pair_ids(answered: Sequence[tuple[str, _Place, _Place]]) -> dict[_Place, str]:
+    """The id that the call and the result at each place get: one that no call in front of it has.
+
+    It depends on nothing behind it, so that a conversation that grows keeps the ids that it had.
+    """
+    ids: dict[_Place, str] = {}
+    used: set[str] = set()
+    for asked, call, result in sorted(answered, key=lambda pair: pair[1]):
+        name, copy = asked, 1
+        while name in used:
+            copy += 1
+            name = f"{asked}_{copy}"
+        used.add(name)
+        ids[call] = ids[result] = name
+    return ids
+
+
+def _named(part: ToolCall | ToolResult, name: str) -> ToolCall | ToolResult:
+    return replace(part, id=name) if isinstance(part, ToolCall) else replace(part, call_id=name)
 
 
 def _as_text(part: ToolCall | ToolResult) -> str:

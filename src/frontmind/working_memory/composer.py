@@ -7,11 +7,14 @@ from typing import Final, NamedTuple
 
 from frontmind.errors import UsageError
 from frontmind.values.section import (
+    HEADER,
     PLACEMENT_NOTIFICATION,
     PLACEMENT_SYSTEM,
-    RULE,
     RULE_CHARACTER,
+    Author,
     Section,
+    join_sections,
+    render_notification_center,
 )
 
 __all__ = [
@@ -38,12 +41,6 @@ NOTIFICATION_ORDER: Final = (
 )
 _ORDER: Final = {PLACEMENT_SYSTEM: SYSTEM_ORDER, PLACEMENT_NOTIFICATION: NOTIFICATION_ORDER}
 
-HEADER: Final = (
-    "NOTIFICATION CENTER\n"
-    "This section moves to the front of your context each turn\n"
-    "to keep important information front-of-mind."
-)
-
 
 class SectionData(NamedTuple):
     """What the composer keeps of a section."""
@@ -51,6 +48,7 @@ class SectionData(NamedTuple):
     content: str
     cache_policy: bool
     placement: str
+    author: Author = Author.OTHERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +80,19 @@ class SystemPromptComposer:
 
     def set_base_prompt(self, text: str) -> None:
         """Set the text that begins the system prompt; it is trusted and stands as it is."""
-        self.add_section(BASE_PROMPT_SECTION, text, cache_policy=True, placement=PLACEMENT_SYSTEM)
+        self.add_section(
+            BASE_PROMPT_SECTION, text, cache_policy=True, placement=PLACEMENT_SYSTEM, author=Author.APPLICATION
+        )
 
-    def add_section(self, name: str, content: str, *, cache_policy: bool = False, placement: str) -> None:
+    def add_section(
+        self,
+        name: str,
+        content: str,
+        *,
+        cache_policy: bool = False,
+        placement: str,
+        author: Author = Author.OTHERS,
+    ) -> None:
         """Add a section, or replace the one of this name. Blank content removes it.
 
         Raises:
@@ -96,7 +104,7 @@ class SystemPromptComposer:
                 f"use {PLACEMENT_SYSTEM!r} or {PLACEMENT_NOTIFICATION!r}"
             )
         if content.strip():
-            self._sections[name] = SectionData(content, cache_policy, placement)
+            self._sections[name] = SectionData(content, cache_policy, placement, author)
         else:
             self.remove_section(name)
 
@@ -114,17 +122,14 @@ class SystemPromptComposer:
         cached = [section for section in system if section.cache_policy]
         uncached = [section for section in system if not section.cache_policy]
         return ComposedPrompt(
-            cached_content=_join(cached),
-            non_cached_content=_join(uncached),
+            cached_content=join_sections(cached),
+            non_cached_content=join_sections(uncached),
             notification_center=self._build_notification_center(),
             sections=(*cached, *uncached, *self._ordered(PLACEMENT_NOTIFICATION)),
         )
 
     def _build_notification_center(self) -> str:
-        sections = self._ordered(PLACEMENT_NOTIFICATION)
-        if not sections:
-            return ""
-        return "\n".join((HEADER, RULE, _join(sections), RULE))
+        return render_notification_center(self._ordered(PLACEMENT_NOTIFICATION))
 
     def _ordered(self, placement: str) -> list[Section]:
         order = {name: position for position, name in enumerate(_ORDER[placement])}
@@ -138,8 +143,4 @@ class SystemPromptComposer:
         if data.placement == PLACEMENT_NOTIFICATION:
             # Only the composer draws rules: one inside a section would look like the end of them all.
             content = content.replace(RULE_CHARACTER, f"&#x{ord(RULE_CHARACTER):X};")
-        return Section(name, content, data.placement, data.cache_policy)
-
-
-def _join(sections: list[Section]) -> str:
-    return "\n\n".join(section.content for section in sections)
+        return Section(name, content, data.placement, data.cache_policy, data.author)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -28,6 +29,7 @@ class _Registration:
     placement: str | None
     default_placement: str
     required: bool
+    trinket: str
 
 
 class WorkingMemory:
@@ -74,6 +76,7 @@ class WorkingMemory:
             placement=None if placement is None else placement.value,
             default_placement=trinket.placement.value,
             required=required,
+            trinket=type(trinket).__name__,
         )
         self._registrations[name] = registration
 
@@ -87,6 +90,11 @@ class WorkingMemory:
                 self._answered.discard(name)
 
         return unregister
+
+    @property
+    def trinkets(self) -> Mapping[str, str]:
+        """The name of each section and the class of the trinket that writes it."""
+        return {name: self._registrations[name].trinket for name in sorted(self._registrations)}
 
     def close(self) -> None:
         """Detach from the bus."""
@@ -146,4 +154,6 @@ class WorkingMemory:
                 return
             # Without a moment: it would be another one in each process. The report has it.
             content = render(Element(event.section, "Unavailable."))
-        self._composer.add_section(event.section, content, cache_policy=event.cache_policy, placement=placement)
+        self._composer.add_section(
+            event.section, content, cache_policy=event.cache_policy, placement=placement, author=event.author
+        )

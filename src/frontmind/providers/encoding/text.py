@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from frontmind.window.canonical import digest
+
 _SURROGATES = re.compile("[\ud800-\udbff][\udc00-\udfff]|[\ud800-\udfff]")
 
 
@@ -22,3 +24,12 @@ def wire_json(value: Any) -> Any:
     if isinstance(value, dict):
         return {wire_text(key): wire_json(item) for key, item in value.items()}
     return value
+
+
+def wire_call_id(asked: str, allowed: re.Pattern[str]) -> str:
+    """The id of a call; one that the format would refuse is replaced by its digest, always the same way.
+
+    Args:
+        allowed: what the format takes as a whole id; a digest of letters, digits and underscores is among it.
+    """
+    return asked if allowed.fullmatch(asked) else f"call_{digest(asked.encode('utf-8', 'surrogatepass'))[:32]}"

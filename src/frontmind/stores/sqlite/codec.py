@@ -15,7 +15,19 @@ from typing import Any, TypeAlias
 from frontmind.errors import UsageError
 from frontmind.stores.sqlite.failures import Damaged
 from frontmind.values.message import Message, Role
-from frontmind.values.parts import Part, Text, ToolCall, ToolResult
+from frontmind.values.parts import (
+    Document,
+    Image,
+    Notice,
+    Part,
+    ProviderBlock,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    Voice,
+)
+from frontmind.values.records import Sent
 from frontmind.window.canonical import Json, JsonObject
 
 StoredText: TypeAlias = str | bytes
@@ -102,22 +114,74 @@ def from_message(stored: StoredText) -> Message:
     raise ValueError("this JSON is no message")
 
 
+def to_sent(sent: Sent) -> StoredText:
+    """What stood beside a turn, as JSON."""
+    return to_json(
+        {
+            "notices": [_fields(notice) for notice in sent.notices],
+            "sections": sent.sections,
+            "window_start": sent.window_start,
+            "head": sent.head,
+        }
+    )
+
+
+def from_sent(stored: StoredText) -> Sent:
+    """What `to_sent` was given."""
+    match from_json(stored):
+        case {"notices": [*notices], "sections": {**sections}, "window_start": int(start), "head": str(head)}:
+            parts = tuple(part for notice in notices if isinstance(part := _part(notice), Notice))
+            return Sent(parts, {str(name): str(value) for name, value in sections.items()}, start, head)
+    raise ValueError("this JSON does not say what was sent")
+
+
 def _fields(part: Part) -> JsonObject:
+    """Fields that hold their default are left out: what was stored before they existed stays as it was."""
     match part:
         case Text(text):
             return {"type": "text", "text": text}
-        case ToolCall(call_id, name, arguments):
-            return {"type": "tool_call", "id": call_id, "name": name, "arguments": arguments}
-        case ToolResult(call_id, text, is_error):
-            return {"type": "tool_result", "call_id": call_id, "text": text, "is_error": is_error}
+        case Image() | Document() as file:
+            return {"type": type(file).__name__.lower(), **_file_fields(file)}
+        case Thinking(text, wire, data):
+            return {"type": "thinking", "text": text, "wire": wire, "data": data}
+        case ProviderBlock(wire, data, text):
+            return {"type": "provider_block", "wire": wire, "data": data, "text": text}
+        case Notice(text, voice, sections, lasting):
+            said = [list(pair) for pair in sections]
+            return {"type": "notice", "text": text, "voice": voice.value, "sections": said, "lasting": lasting}
+        case ToolCall(call_id, name, arguments, signature):
+            signed = {"signature": signature} if signature else {}
+            return {"type": "tool_call", "id": call_id, "name": name, "arguments": arguments, **signed}
+        case ToolResult(call_id, text, is_error, attachments, wire, data):
+            files = {"attachments": [_fields(item) for item in attachments]} if attachments else {}
+            own = {key: value for key, value in (("wire", wire), ("data", data)) if value}
+            return {"type": "tool_result", "call_id": call_id, "text": text, "is_error": is_error, **files, **own}
 
 
-def _part(fields: object) -> Part:
+def _file_fields(file: Image | Document) -> dict[str, Json]:
+    fields: dict[str, Json] = {"media_type": file.media_type, "data": file.data, "url": file.url}
+    return fields if isinstance(file, Image) else {**fields, "name": file.name}
+
+
+def _part(fields: Any) -> Part:
     match fields:
         case {"type": "text", "text": str(text)}:
             return Text(text)
-        case {"type": "tool_call", "id": str(call_id), "name": str(name), "arguments": str(arguments)}:
-            return ToolCall(call_id, name, arguments)
+        case {"type": "image", "media_type": str(media_type), "data": str(data), "url": str(url)}:
+            return Image(media_type, data, url)
+        case {"type": "document", "media_type": str(kind), "data": str(data), "url": str(url), "name": str(name)}:
+            return Document(kind, data, url, name)
+        case {"type": "thinking", "text": str(text), "wire": str(wire), "data": str(data)}:
+            return Thinking(text, wire, data)
+        case {"type": "provider_block", "wire": str(wire), "data": str(data), "text": str(text)}:
+            return ProviderBlock(wire, data, text)
+        case {"type": "notice", "text": str(text), "voice": str(voice), "sections": [*said], "lasting": bool(lasting)}:
+            sections = tuple((str(name), str(value)) for name, value in said)
+            return Notice(text, Voice(voice), sections, lasting)
+        case {"type": "tool_call", "id": str(call_id), "name": str(name), "arguments": str(arguments), **more}:
+            return ToolCall(call_id, name, arguments, str(more.get("signature", "")))
         case {"type": "tool_result", "call_id": str(call_id), "text": str(text), "is_error": bool(is_error)}:
-            return ToolResult(call_id, text, is_error)
+            parts = [_part(item) for item in fields.get("attachments", ())]
+            files = tuple(part for part in parts if isinstance(part, Image | Document))
+            return ToolResult(call_id, text, is_error, files, str(fields.get("wire", "")), str(fields.get("data", "")))
     raise ValueError("this JSON is no part of a message")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 from frontmind.errors import UsageError
 from frontmind.stores.sqlite.codec import (
@@ -13,10 +13,12 @@ from frontmind.stores.sqlite.codec import (
     from_json,
     from_message,
     from_moment,
+    from_sent,
     from_text,
     to_json,
     to_message,
     to_moment,
+    to_sent,
     to_text,
 )
 from frontmind.stores.sqlite.search import index_turn
@@ -70,8 +72,8 @@ def complete_turn(connection: sqlite3.Connection, turn_id: int, completion: Comp
         """
         UPDATE turns
         SET state = ?, answered_at = ?, request = ?, model = ?, usage_input = ?, usage_cached = ?,
-            usage_written = ?, usage_output = ?, usage_estimated = ?, interrupted = ?,
-            system_fingerprint = ?, reply_message = ?
+            usage_written = ?, usage_output = ?, usage_estimated = ?, usage_written_by_ttl = ?, interrupted = ?,
+            system_fingerprint = ?, sent = ?, reply_message = ?
         WHERE id = ? AND state = ?
         """,
         (
@@ -84,8 +86,10 @@ def complete_turn(connection: sqlite3.Connection, turn_id: int, completion: Comp
             usage.written,
             usage.output,
             usage.estimated,
+            to_json(dict(usage.written_by_ttl)),
             completion.interrupted,
             to_json(completion.system_fingerprint),
+            None if completion.sent is None else to_sent(completion.sent),
             to_message(completion.reply),
             turn_id,
             TurnState.OPEN.value,
@@ -121,8 +125,8 @@ def turns(connection: sqlite3.Connection, conversation: str, since: int) -> Sequ
     return [_turn(row) for row in rows]
 
 
-def segments(connection: sqlite3.Connection, conversation: str) -> Sequence[Segment]:
-    """The segments as their turns that are not REFUSED make them, by number."""
+def segments(connection: sqlite3.Connection, conversation: str, before: int | None) -> Sequence[Segment]:
+    """The segments as their turns that are not REFUSED make them, by number; turns from ``before`` on do not count."""
     rows = connection.execute(
         """
         SELECT kept.segment, kept.turns, kept.ended_at, opening.asked_at AS started_at, opening.user_message
@@ -130,13 +134,13 @@ def segments(connection: sqlite3.Connection, conversation: str) -> Sequence[Segm
             SELECT turns.conversation, turns.segment, count(*) AS turns, min(turns.number) AS opening,
                    max(max(turns.asked_at, coalesce(turns.answered_at, turns.asked_at))) AS ended_at
             FROM turns JOIN conversations ON conversations.id = turns.conversation
-            WHERE conversations.name = ? AND turns.state <> ?
+            WHERE conversations.name = ? AND turns.state <> ? AND (? IS NULL OR turns.number < ?)
             GROUP BY turns.conversation, turns.segment
         ) AS kept
         JOIN turns AS opening ON opening.conversation = kept.conversation AND opening.number = kept.opening
         ORDER BY kept.segment
         """,
-        (to_text(conversation), TurnState.REFUSED.value),
+        (to_text(conversation), TurnState.REFUSED.value, before, before),
     )
     return [_segment(row, conversation) for row in rows]
 
@@ -204,7 +208,13 @@ def _turn(row: sqlite3.Row) -> Turn:
         usage=_usage(row),
         interrupted=bool(row["interrupted"]),
         system_fingerprint=from_json(row["system_fingerprint"]),
+        sent=None if (sent := _later(row, "sent")) is None else from_sent(sent),
     )
+
+
+def _later(row: sqlite3.Row, column: str) -> Any:
+    """The value of a column that older files do not have; None there."""
+    return row[column] if column in row.keys() else None  # noqa: SIM118 - a row is no mapping
 
 
 @decoding("a segment")
@@ -228,4 +238,5 @@ def _usage(row: sqlite3.Row) -> Usage | None:
         written=row["usage_written"],
         output=row["usage_output"],
         estimated=bool(row["usage_estimated"]),
+        written_by_ttl=tuple(from_json(_later(row, "usage_written_by_ttl") or "{}").items()),
     )

@@ -20,7 +20,7 @@ from frontmind.errors import StoreError
 from frontmind.stores.sqlite.connection import transaction
 from frontmind.stores.sqlite.failures import shown
 from frontmind.stores.sqlite.opening import Found, check_version, connect, inspect
-from frontmind.stores.sqlite.schema import SCHEMA_VERSION
+from frontmind.stores.sqlite.schema import OLDEST_READABLE
 
 T = TypeVar("T")
 
@@ -70,7 +70,7 @@ class LookingSession:
             time.sleep(_PAUSE_SECONDS)
         raise StoreError(
             f"{shown(self.name)} could not be read: it changes all the time, or a crash left it half written; "
-            "try again, or open it once with a command that writes",
+            "try again, or open it once with a command that writes, such as frontmind chat",
             path=self.name,
         )
 
@@ -114,7 +114,7 @@ def open_for_looking(path: Path, name: str, busy_seconds: float) -> LookingSessi
     session = LookingSession(path, name, busy_seconds)
     version = session.read(lambda connection: int(connection.execute("PRAGMA user_version").fetchone()[0]))
     check_version(version, name)
-    if version < SCHEMA_VERSION:
+    if version < OLDEST_READABLE:
         raise StoreError(
             f"{shown(name)} was written by an older Frontmind; open it once with a command that writes",
             path=name,

@@ -115,7 +115,16 @@ _REQUESTS: Final = (
     """,
 )
 
-MIGRATIONS: Final = ((*_CONVERSATIONS, *_RECORDS, *_SEARCH, *_REQUESTS),)
+# What the framings that keep their notices have sent, and which sections stood beside a turn.
+_SENT: Final = (
+    "ALTER TABLE turns ADD COLUMN sent ANY",
+    "ALTER TABLE turns ADD COLUMN usage_written_by_ttl ANY",
+)
+
+MIGRATIONS: Final = ((*_CONVERSATIONS, *_RECORDS, *_SEARCH, *_REQUESTS), _SENT)
 """Migration ``i`` leads from version ``i`` to ``i + 1``; each is the statements of one transaction."""
 
 SCHEMA_VERSION: Final = len(MIGRATIONS)
+
+OLDEST_READABLE: Final = 1
+"""The oldest version that can be looked at as it is: from it on, migrations have only added columns to turns."""

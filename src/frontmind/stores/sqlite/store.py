@@ -95,9 +95,9 @@ class SqliteStore:
         """The turns whose number is at least ``since``, by number, in every state."""
         return await self._database.read(lambda db: conversations.turns(db, conversation, since))
 
-    async def segments(self, conversation: str) -> Sequence[Segment]:
-        """The segments that have at least one turn which is not REFUSED, by number."""
-        return await self._database.read(lambda db: conversations.segments(db, conversation))
+    async def segments(self, conversation: str, *, before: int | None = None) -> Sequence[Segment]:
+        """The segments that have at least one turn which is not REFUSED, by number; as if ``before`` were to come."""
+        return await self._database.read(lambda db: conversations.segments(db, conversation, before))
 
     async def window_start(self, conversation: str) -> int:
         """The number of the first turn that is still sent to the model."""

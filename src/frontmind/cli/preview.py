@@ -1,0 +1,202 @@
+"""The window of the next turn as `window show` and `window explain` look at it: nothing is sent, nothing is written."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from frontmind.assistant.explanation import Background
+from frontmind.assistant.window_builder import BuiltWindow, Reader
+from frontmind.assistant.wiring import DEFAULT_CONVERSATION, Mind, build_mind
+from frontmind.cli.options import named_path, read_text_file, resolve_clock, resolve_db, resolve_selection
+from frontmind.cli.settings import load_settings
+from frontmind.cli.slash import tool_descriptions
+from frontmind.cli.terminal import note
+from frontmind.continuum.fit import window_start_to_fit
+from frontmind.continuum.importing import import_conversation
+from frontmind.errors import UsageError
+from frontmind.providers.estimate import Calibration, calibrate, estimate_request
+from frontmind.providers.names import Provider
+from frontmind.providers.opening import Selection
+from frontmind.providers.protocol import Request
+from frontmind.stores.protocols import Store
+from frontmind.stores.sqlite import SqliteStore
+from frontmind.values.clock import Clock
+from frontmind.values.message import user
+from frontmind.values.records import Turn, TurnState
+from frontmind.window.choice import Framing, FramingChoice
+from frontmind.window.normalise import split_at_turn
+
+_CONVERSATION_LIMIT = 100_000_000
+_PLACEHOLDER = "(your next message)"
+_REPLIES_TO_LEARN_FROM = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The options of a command that looks at the next window, as they were given."""
+
+    message: str | None
+    conversation: Path | None
+    model: str | None
+    framing: Framing | None
+    profile: str | None
+    db: str | None
+    now: str | None
+    timezone: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """A window that would be sent, the request that it would be, and what is known beside it."""
+
+    built: BuiltWindow
+    request: Request
+    known: Background
+
+
+@dataclass(frozen=True, slots=True)
+class _SelectedReader:
+    """A `Reader` that is not opened."""
+
+    name: str
+    framing: FramingChoice
+
+
+def look_ahead(asked: Asked) -> tuple[Selection, Preview]:
+    """The model of this run and the window of its next turn.
+
+    Raises:
+        UsageError: an option cannot be used, the message is blank, or the file is no conversation.
+        StoreError: the database cannot be read.
+    """
+    settings = load_settings()
+    clock = resolve_clock(asked.now, asked.timezone, settings)
+    selection = resolve_selection(asked.model, asked.framing, asked.profile, settings)
+    limit = settings.local_context if selection.name.provider is Provider.LOCAL else None
+    db = resolve_db(asked.db, settings)
+    found = _preview(
+        selection, clock, db=db, message=asked.message, conversation=asked.conversation, context_limit=limit
+    )
+    return selection, asyncio.run(found)
+
+
+async def _preview(
+    selection: Selection,
+    clock: Clock,
+    *,
+    db: str,
+    message: str | None,
+    conversation: Path | None,
+    context_limit: int | None,
+) -> Preview:
+    if message is not None and not message.strip():
+        raise UsageError("the message is empty; write something behind --message")
+    reader = _SelectedReader(str(selection.name), selection.framing)
+    store = _open_to_look(db)
+    mind = build_mind(store=store, clock=clock, tools=tool_descriptions())
+    try:
+        if conversation is not None:
+            built = await _of_file(mind, reader, conversation, message)
+            known = Background(clock.now(), trinkets=mind.memory.trinkets, failures=built.failures)
+            request = selection.encode(built.window)
+            _start_that_fits((), 1, request, known.calibration, selection, context_limit)
+            return Preview(built, request, known)
+        if message is None:
+            note(f"no --message: {_PLACEHOLDER!r} stands for it")
+        return await _of_store(mind, store, selection, reader, clock, message or _PLACEHOLDER, context_limit)
+    finally:
+        mind.close()
+        await store.close()
+
+
+async def _of_file(mind: Mind, reader: Reader, conversation: Path, message: str | None) -> BuiltWindow:
+    text = read_text_file(conversation, "the conversation", limit=_CONVERSATION_LIMIT)
+    imported = import_conversation(text, source=str(conversation))
+    for change in imported.changes:
+        note(f"changed in {conversation.name}: {change}")
+    history, turn = split_at_turn(imported.messages, None if message is None else user(message))
+    if not turn:
+        note(f"no --message: {_PLACEHOLDER!r} stands for it")
+        turn = (user(_PLACEHOLDER),)
+    return await mind.builder.preview_foreign(
+        history, turn, system=imported.system, tools=imported.tools, reader=reader
+    )
+
+
+async def _of_store(
+    mind: Mind,
+    store: Store,
+    selection: Selection,
+    reader: Reader,
+    clock: Clock,
+    message: str,
+    context_limit: int | None,
+) -> Preview:
+    turns = await store.turns(DEFAULT_CONVERSATION)
+    answered = [turn for turn in turns if turn.state is TurnState.DONE]
+    start = await store.window_start(DEFAULT_CONVERSATION)
+    earlier, calibration = await _learn(store, answered, reader.name)
+    while True:
+        built = await mind.builder.preview(message, reader=reader, window_start=start)
+        request = selection.encode(built.window)
+        following = _start_that_fits(answered, start, request, calibration, selection, context_limit)
+        if following is None:
+            break
+        start = following
+    known = Background(
+        now=clock.now(),
+        turns=[turn for turn in answered if turn.number >= start],
+        left_out=sum(turn.number < start for turn in answered),
+        trinkets=mind.memory.trinkets,
+        failures=built.failures,
+        earlier=earlier,
+        calibration=calibration,
+    )
+    return Preview(built, request, known)
+
+
+async def _learn(
+    store: Store, answered: Sequence[Turn], model: str
+) -> tuple[list[tuple[Request, datetime]], Calibration]:
+    """The newest requests to this model, and how far estimates of them are off."""
+    earlier, counts = [], []
+    for turn in reversed([turn for turn in answered if turn.model == model][-_REPLIES_TO_LEARN_FROM:]):
+        if turn.request is None or turn.answered_at is None:
+            continue
+        request = await store.load_request(turn.request)
+        earlier.append((request, turn.answered_at))
+        if turn.usage is not None and not turn.usage.estimated:
+            counts.append((estimate_request(request), turn.usage.input))
+    return earlier, calibrate(counts)
+
+
+def _start_that_fits(
+    turns: Sequence[Turn],
+    start: int,
+    request: Request,
+    calibration: Calibration,
+    selection: Selection,
+    limit: int | None,
+) -> int | None:
+    """As a turn would leave old turns out, by estimate; None when the request fits or nothing can be left out."""
+    if limit is None:
+        return None
+    tokens = calibration.corrected(estimate_request(request))
+    room = limit - min(selection.max_output_tokens, limit // 4)
+    if tokens <= room:
+        return None
+    following = window_start_to_fit(turns, start=start, tokens=tokens, room=room)
+    if following is None:
+        note(f"this is larger than the model's context of {limit:,} tokens, and nothing is left to leave out")
+    return following
+
+
+def _open_to_look(db: str) -> Store:
+    """The store without a right to write; an empty one where there is none yet."""
+    if db == ":memory:" or not named_path(db).exists():
+        return SqliteStore.open(":memory:")
+    return SqliteStore.open_existing_read_only(db)
