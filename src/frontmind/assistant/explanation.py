@@ -149,9 +149,11 @@ def _usage(blocks: Sequence[ExplainedBlock], layout: Layout, profile: Profile, t
         sizes[shown.expected] += shown.tokens
         if shown.expected is Expectation.WRITTEN and ttl:
             ttls[ttl] = ttls.get(ttl, 0) + shown.tokens
+    read = sizes[Expectation.READ]
     return Usage(
-        input=max(total, sizes[Expectation.READ] + sizes[Expectation.WRITTEN]),
-        cached=sizes[Expectation.READ],
+        input=max(total, read + sizes[Expectation.WRITTEN]),
+        # As the provider will report it.
+        cached=read - read % profile.cache_step,
         written=sizes[Expectation.WRITTEN],
         output=0,
         estimated=True,

@@ -145,9 +145,14 @@ class Notice:
 Part: TypeAlias = Text | Image | Document | Thinking | ProviderBlock | ToolCall | ToolResult | Notice
 
 
+def is_blank_text(part: Part) -> bool:
+    """Whether it is a text without a visible character."""
+    return isinstance(part, Text) and not part.text.strip()
+
+
 def is_blank(part: Part) -> bool:
     """Whether the part says nothing of its own: blank text, reasoning, or a notice beside the message."""
-    return isinstance(part, Thinking | Notice) or (isinstance(part, Text) and not part.text.strip())
+    return isinstance(part, Thinking | Notice) or is_blank_text(part)
 
 
 def part_text(part: Part) -> str:

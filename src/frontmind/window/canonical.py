@@ -32,6 +32,11 @@ def canonical_json(value: Json) -> bytes:
     return text.encode("utf-8", errors="backslashreplace")
 
 
+def canonical_text(value: Json) -> str:
+    """As `canonical_json`, as a text."""
+    return canonical_json(value).decode()
+
+
 def parse_json(text: str) -> Any:
     """The value of a JSON text, if it is one that `canonical_json` can write again.
 

@@ -31,10 +31,11 @@ from frontmind.values.parts import (
     ToolCall,
     ToolResult,
     Voice,
+    is_blank_text,
 )
 from frontmind.values.tool import AnyTool, ProviderTool, Tool
 from frontmind.values.usage import Usage, read_token_count
-from frontmind.window.canonical import canonical_json
+from frontmind.window.canonical import canonical_text
 
 _STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "max_tokens": StopReason.LENGTH,
@@ -51,7 +52,7 @@ class AnthropicDecoder:
 
     def reply(self, body: JsonObject, meaning: UsageMeaning | None = None) -> Reply:
         content = [block for block in body.get("content") or () if not _is_unsigned(block)]
-        parts = tuple(part for block in content if not _is_blank(part := _part(block)))
+        parts = tuple(part for block in content if not is_blank_text(part := _part(block)))
         reason = body.get("stop_reason")
         stop = None if reason is None else _STOP_REASONS.get(str(reason), StopReason.END)
         usage = body.get("usage")
@@ -163,24 +164,24 @@ def _system(system: Any) -> list[str]:
 def _tool(tool: Mapping[str, Any]) -> AnyTool:
     plain = {key: value for key, value in tool.items() if key != "cache_control"}
     if "input_schema" not in plain or plain.keys() - {"name", "description", "input_schema", "strict"}:
-        return ProviderTool(str(plain.get("name", plain.get("type", ""))), WIRE, _text(plain))
-    return Tool(plain["name"], _text(plain["input_schema"]), plain.get("description"), plain.get("strict"))
+        return ProviderTool(str(plain.get("name", plain.get("type", ""))), WIRE, canonical_text(plain))
+    return Tool(plain["name"], canonical_text(plain["input_schema"]), plain.get("description"), plain.get("strict"))
 
 
 def _part(block: Mapping[str, Any]) -> Part:
     plain = {key: value for key, value in block.items() if key != "cache_control"}
     kind = plain["type"]
     if kind in _THINKING:
-        return Thinking(str(plain.get("thinking", "")), WIRE, _text(plain))
+        return Thinking(str(plain.get("thinking", "")), WIRE, canonical_text(plain))
     if kind == "text" and not plain.get("citations"):
         return Text(plain["text"])
     if kind == "tool_use":
-        return ToolCall(plain["id"], plain["name"], _text(plain["input"]))
+        return ToolCall(plain["id"], plain["name"], canonical_text(plain["input"]))
     if kind == "tool_result":
         return _result(plain)
     if kind in ("image", "document") and (file := read_file(plain)) is not None:
         return file
-    return ProviderBlock(WIRE, _text(plain), _words(plain))
+    return ProviderBlock(WIRE, canonical_text(plain), _words(plain))
 
 
 def _words(block: Mapping[str, Any]) -> str:
@@ -233,11 +234,3 @@ def _by_ttl(usage: JsonObject) -> tuple[tuple[str, int], ...]:
 def _is_unsigned(block: Mapping[str, Any]) -> bool:
     """Reasoning that was cut off before its signature, which the API does not take back."""
     return block.get("type") == "thinking" and not block.get("signature")
-
-
-def _is_blank(part: Part) -> bool:
-    return isinstance(part, Text) and not part.text.strip()
-
-
-def _text(value: Any) -> str:
-    return canonical_json(value).decode()

@@ -35,10 +35,11 @@ from frontmind.values.parts import (
     ToolCall,
     ToolResult,
     Voice,
+    is_blank_text,
 )
 from frontmind.values.tool import AnyTool, ProviderTool, Tool
 from frontmind.values.usage import Usage, read_token_count
-from frontmind.window.canonical import canonical_json
+from frontmind.window.canonical import canonical_text
 
 _STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "max_tokens": StopReason.LENGTH,
@@ -57,7 +58,7 @@ class ConverseDecoder:
 
     def reply(self, body: JsonObject, meaning: UsageMeaning | None = None) -> Reply:
         content = [block for block in body["output"]["message"]["content"] if not _is_unsigned(block)]
-        parts = tuple(part for block in content if not _is_blank(part := _part(block, Role.ASSISTANT)))
+        parts = tuple(part for block in content if not is_blank_text(part := _part(block, Role.ASSISTANT)))
         reason = body.get("stopReason")
         stop = None if reason is None else _STOP_REASONS.get(str(reason), StopReason.END)
         usage = body.get("usage")
@@ -190,7 +191,7 @@ def _messages(messages: Iterable[Mapping[str, Any]]) -> list[Message]:
 def _kept(block: Mapping[str, Any], role: Role) -> Part:
     """The part of a request that was sent; blank text, which no encoder writes, goes back as the block that it was."""
     part = _part(block, role)
-    return ProviderBlock(WIRE, _json(block), str(block["text"])) if _is_blank(part) else part
+    return ProviderBlock(WIRE, canonical_text(block), str(block["text"])) if is_blank_text(part) else part
 
 
 def _system(block: Mapping[str, Any]) -> str:
@@ -202,8 +203,8 @@ def _tool(tool: Mapping[str, Any]) -> AnyTool:
     spec = tool.get("toolSpec")
     if not spec or spec.keys() - {"name", "description", "inputSchema", "strict"}:
         named: Mapping[str, Any] = next(iter(tool.values()), {})
-        return ProviderTool(str(named.get("name", next(iter(tool), ""))), WIRE, _json(tool))
-    return Tool(spec["name"], _json(spec["inputSchema"]["json"]), spec.get("description"), spec.get("strict"))
+        return ProviderTool(str(named.get("name", next(iter(tool), ""))), WIRE, canonical_text(tool))
+    return Tool(spec["name"], canonical_text(spec["inputSchema"]["json"]), spec.get("description"), spec.get("strict"))
 
 
 def _part(block: Mapping[str, Any], role: Role) -> Part:
@@ -212,10 +213,10 @@ def _part(block: Mapping[str, Any], role: Role) -> Part:
             return Text(text)
         case {"reasoningContent": Mapping() as reasoning}:
             thought = reasoning.get("reasoningText") or {}
-            return Thinking(str(thought.get("text", "")), WIRE, _json(block))
+            return Thinking(str(thought.get("text", "")), WIRE, canonical_text(block))
         # A call that has a type is one that the provider itself carries out.
         case {"toolUse": {"toolUseId": str(call), "name": str(name), "input": arguments, **more}} if not more:
-            return ToolCall(call, name, _json(arguments))
+            return ToolCall(call, name, canonical_text(arguments))
         case {"toolResult": Mapping() as result} if role is Role.USER:
             return _result(result)
         case {"image": Mapping() as image} if (picture := _image(image)) is not None:
@@ -223,19 +224,21 @@ def _part(block: Mapping[str, Any], role: Role) -> Part:
         case {"document": Mapping() as document} if (file := _document(document)) is not None:
             return file
         case {"citationsContent": Mapping() as cited}:
-            return ProviderBlock(WIRE, _json(block), "".join(item.get("text", "") for item in cited["content"]))
+            return ProviderBlock(
+                WIRE, canonical_text(block), "".join(item.get("text", "") for item in cited["content"])
+            )
         case {"guardContent": {"text": {"text": str(text)}}}:
-            return ProviderBlock(WIRE, _json(block), text)
+            return ProviderBlock(WIRE, canonical_text(block), text)
         case {"searchResult": Mapping() as found}:
             said = [str(item.get("text", "")) for item in found.get("content") or ()]
             words = "\n".join([str(found.get("title", "")), str(found.get("source", "")), *said])
-            return ProviderBlock(WIRE, _json(block), words.strip())
-    return ProviderBlock(WIRE, _json(block))
+            return ProviderBlock(WIRE, canonical_text(block), words.strip())
+    return ProviderBlock(WIRE, canonical_text(block))
 
 
 def _result(result: Mapping[str, Any]) -> ToolResult:
     content = result["content"]
-    parts = [Text(_json(item["json"])) if "json" in item else _part(item, Role.USER) for item in content]
+    parts = [Text(canonical_text(item["json"])) if "json" in item else _part(item, Role.USER) for item in content]
     read = readable_result(result["toolUseId"], parts, is_error=result.get("status") == "error")
     # A file stands in the list as it came: only its place, not its bytes, can differ from how it is spelled.
     files = [item for item, part in zip(content, parts, strict=True) if isinstance(part, Image | Document)]
@@ -279,11 +282,3 @@ def _is_unsigned(block: Mapping[str, Any]) -> bool:
     """Reasoning that was cut off before its signature, which is not taken back."""
     reasoning = block.get("reasoningContent") or {}
     return "reasoningText" in reasoning and not reasoning["reasoningText"].get("signature")
-
-
-def _is_blank(part: Part) -> bool:
-    return isinstance(part, Text) and not part.text.strip()
-
-
-def _json(value: Any) -> str:
-    return canonical_json(value).decode()

@@ -21,7 +21,7 @@ from frontmind.values.message import Message, Role
 from frontmind.values.parts import Document, Image, Part, ProviderBlock, Text, Thinking, ToolCall, ToolResult
 from frontmind.values.tool import AnyTool, ProviderTool, Tool
 from frontmind.values.usage import Usage, read_token_count
-from frontmind.window.canonical import canonical_json, digest
+from frontmind.window.canonical import canonical_json, canonical_text, digest
 
 _REFUSALS: Final = (
     "SAFETY",
@@ -163,7 +163,7 @@ def _parts(parts: Iterable[Mapping[str, Any]], seed: str, calls: Sequence[ToolCa
 
 def _call(part: Mapping[str, Any], seed: str) -> ToolCall:
     call = part["functionCall"]
-    arguments = _json(call.get("args") or {})
+    arguments = canonical_text(call.get("args") or {})
     # The result must name its call, so a call without an id is given one; the encoder does not send it.
     made = UNNAMED_CALL + digest(canonical_json([seed, call["name"], arguments]))[:_ID_LENGTH]
     return ToolCall(str(call.get("id") or made), call["name"], arguments, str(part.get(SIGNATURE) or ""))
@@ -192,21 +192,21 @@ def _text(response: JsonObject) -> tuple[str, bool]:
             return text, False
         case {"error": str(text), **more} if not more:
             return text, True
-    return _json(response), False
+    return canonical_text(response), False
 
 
 def _said(part: Mapping[str, Any]) -> list[Part]:
     text = str(part.get("text", ""))
     if part.get("thought"):
-        return [Thinking(text, WIRE, _json(part))]
+        return [Thinking(text, WIRE, canonical_text(part))]
     if part.keys() == {"text"}:
         return [Text(text)]
     if part.keys() == {"text", SIGNATURE}:
         if not text.strip():
-            return [Thinking("", WIRE, _json(part))]
+            return [Thinking("", WIRE, canonical_text(part))]
         # The text stays text for everybody; the encoder puts its signature back beside it.
-        return [Text(text), Thinking("", WIRE, _json({SIGNATURE: part[SIGNATURE]}))]
-    return [_file(part) or ProviderBlock(WIRE, _json(part), text)]
+        return [Text(text), Thinking("", WIRE, canonical_text({SIGNATURE: part[SIGNATURE]}))]
+    return [_file(part) or ProviderBlock(WIRE, canonical_text(part), text)]
 
 
 def _file(part: Mapping[str, Any]) -> Image | Document | None:
@@ -226,7 +226,7 @@ def _tools(group: Mapping[str, Any]) -> list[AnyTool]:
     tools: list[AnyTool] = []
     for key, value in group.items():
         if key != "functionDeclarations":
-            tools.append(ProviderTool(key, WIRE, _json({key: value})))
+            tools.append(ProviderTool(key, WIRE, canonical_text({key: value})))
             continue
         for declared in value:
             if "parametersJsonSchema" in declared and not declared.keys() - {
@@ -234,12 +234,8 @@ def _tools(group: Mapping[str, Any]) -> list[AnyTool]:
                 "description",
                 "parametersJsonSchema",
             }:
-                schema = _json(declared["parametersJsonSchema"])
+                schema = canonical_text(declared["parametersJsonSchema"])
                 tools.append(Tool(declared["name"], schema, declared.get("description")))
             else:
-                tools.append(ProviderTool(str(declared["name"]), WIRE, _json(declared)))
+                tools.append(ProviderTool(str(declared["name"]), WIRE, canonical_text(declared)))
     return tools
-
-
-def _json(value: Any) -> str:
-    return canonical_json(value).decode()

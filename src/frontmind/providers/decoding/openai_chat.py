@@ -12,8 +12,6 @@ from typing import Any, Final
 from frontmind.providers.decoding.openai_parts import (
     OPERATOR_ROLES,
     Conversation,
-    as_json,
-    is_blank_text,
     plain_texts,
     read_document,
     read_image,
@@ -32,10 +30,10 @@ from frontmind.providers.encoding.openai_chat import REASONING, WIRE, reasoning_
 from frontmind.providers.profiles.profile import UsageMeaning
 from frontmind.providers.protocol import StopReason
 from frontmind.values.message import Message, Role
-from frontmind.values.parts import Part, ProviderBlock, Text, Thinking, ToolCall, ToolResult
+from frontmind.values.parts import Part, ProviderBlock, Text, Thinking, ToolCall, ToolResult, is_blank_text
 from frontmind.values.tool import AnyTool, ProviderTool, Tool
 from frontmind.values.usage import Usage, read_token_count
-from frontmind.window.canonical import canonical_json, digest
+from frontmind.window.canonical import canonical_json, canonical_text, digest
 
 _STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "length": StopReason.LENGTH,
@@ -191,7 +189,7 @@ def read_reasoning(message: Mapping[str, Any]) -> list[Thinking]:
     """The reasoning of a message, under the first key that has it: the others say the same in other words."""
     for key in REASONING:
         if message.get(key):
-            return [Thinking(_reasoning_text(message), reasoning_wire(key), as_json({key: message[key]}))]
+            return [Thinking(_reasoning_text(message), reasoning_wire(key), canonical_text({key: message[key]}))]
     return []
 
 
@@ -211,10 +209,10 @@ def _own(message: Mapping[str, Any]) -> list[Thinking]:
         rest["tool_calls"] = []
     text = _reasoning_text(message)
     own = [
-        Thinking("" if index else text, reasoning_wire(key), as_json({key: value}))
+        Thinking("" if index else text, reasoning_wire(key), canonical_text({key: value}))
         for index, (key, value) in enumerate(reasoning.items())
     ]
-    return [*own, Thinking("", WIRE, as_json(rest))] if rest else own
+    return [*own, Thinking("", WIRE, canonical_text(rest))] if rest else own
 
 
 def _spoken(message: Mapping[str, Any], seed: Any) -> list[Part]:
@@ -280,7 +278,7 @@ def _blocks(content: Any) -> Iterable[Part]:
                 part = read_image(image.get("url"), image.get("detail"))
             case {"type": "file", "file": Mapping() as file}:
                 part = read_document(file.get("file_data"), None, file.get("filename"))
-        yield part or ProviderBlock(WIRE, as_json(plain), str(plain.get("text") or ""))
+        yield part or ProviderBlock(WIRE, canonical_text(plain), str(plain.get("text") or ""))
 
 
 def _tool(tool: Mapping[str, Any]) -> AnyTool:
@@ -289,5 +287,7 @@ def _tool(tool: Mapping[str, Any]) -> AnyTool:
     known = {"name", "description", "parameters", "strict"}
     if not isinstance(function, Mapping) or function.keys() - known or "parameters" not in function:
         named = function.get("name") if isinstance(function, Mapping) else plain.get("name")
-        return ProviderTool(str(named or plain.get("type", "")), WIRE, as_json(plain))
-    return Tool(function["name"], as_json(function["parameters"]), function.get("description"), function.get("strict"))
+        return ProviderTool(str(named or plain.get("type", "")), WIRE, canonical_text(plain))
+    return Tool(
+        function["name"], canonical_text(function["parameters"]), function.get("description"), function.get("strict")
+    )

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from frontmind.values.message import Message, Role
-from frontmind.values.parts import Document, Image, Notice, Part, Text, Voice
-from frontmind.window.canonical import canonical_json
+from frontmind.values.parts import Document, Image, Notice, Part, Voice
 
 OPERATOR_ROLES: Final = frozenset({"system", "developer"})
 _DATA_URL: Final = re.compile(r"data:([\w.+-]+/[\w.+-]+);base64,(.*)", re.DOTALL)
@@ -83,13 +82,3 @@ def plain_texts(content: object) -> list[str]:
     if isinstance(content, str):
         return [content]
     return [str(block["text"]) for block in content] if isinstance(content, list) else []
-
-
-def is_blank_text(part: Part) -> bool:
-    """Whether it is a text without a visible character."""
-    return isinstance(part, Text) and not part.text.strip()
-
-
-def as_json(value: Any) -> str:
-    """The value as JSON text, always the same for the same value."""
-    return canonical_json(value).decode()

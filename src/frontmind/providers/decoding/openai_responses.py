@@ -8,8 +8,6 @@ from typing import Any, Final
 from frontmind.providers.decoding.openai_parts import (
     OPERATOR_ROLES,
     Conversation,
-    as_json,
-    is_blank_text,
     plain_texts,
     read_document,
     read_image,
@@ -28,9 +26,10 @@ from frontmind.providers.encoding.openai_responses import WIRE, result_blocks
 from frontmind.providers.profiles.profile import UsageMeaning
 from frontmind.providers.protocol import StopReason
 from frontmind.values.message import Message, Role
-from frontmind.values.parts import Part, ProviderBlock, Text, Thinking, ToolCall, ToolResult
+from frontmind.values.parts import Part, ProviderBlock, Text, Thinking, ToolCall, ToolResult, is_blank_text
 from frontmind.values.tool import AnyTool, ProviderTool, Tool
 from frontmind.values.usage import Usage, read_token_count
+from frontmind.window.canonical import canonical_text
 
 _INCOMPLETE: Final[Mapping[str, StopReason]] = {
     "max_output_tokens": StopReason.LENGTH,
@@ -132,15 +131,15 @@ def _spoken(item: Mapping[str, Any]) -> list[Part]:
             phase: list[Part] = []
             if item.get("phase") is not None:
                 # The API wants it back with the message, and no other format has it.
-                phase = [Thinking("", WIRE, as_json({"phase": item["phase"]}))]
+                phase = [Thinking("", WIRE, canonical_text({"phase": item["phase"]}))]
             texts = _output_texts(item.get("content"))
             return [part for text in texts for part in (*(phase if text.strip() else ()), Text(text))]
         case "reasoning":
-            return [Thinking(_reasoning_text(item), WIRE, as_json(item))]
+            return [Thinking(_reasoning_text(item), WIRE, canonical_text(item))]
         case "function_call":
             return [ToolCall(item["call_id"], item["name"], item.get("arguments") or "{}")]
         case _:
-            return [ProviderBlock(WIRE, as_json(item))]
+            return [ProviderBlock(WIRE, canonical_text(item))]
 
 
 def _output_texts(content: Any) -> list[str]:
@@ -164,7 +163,7 @@ def _read(conversation: Conversation, item: Mapping[str, Any]) -> None:
     elif kind == "function_call_output":
         conversation.say(Role.USER, [_result(item)], joined=True)
     elif role is None and str(kind).endswith(_USER_ITEMS):
-        conversation.say(Role.USER, [ProviderBlock(WIRE, as_json(item))], joined=True)
+        conversation.say(Role.USER, [ProviderBlock(WIRE, canonical_text(item))], joined=True)
     elif role in (None, "assistant"):
         conversation.say(Role.ASSISTANT, _spoken(item), joined=True)
     else:
@@ -194,10 +193,10 @@ def _content(content: Any) -> Iterable[Part]:
                 part = read_image(plain.get("image_url"), plain.get("detail"))
             case {"type": "input_file"} if not plain.get("file_id") and plain.get("detail") in (None, "auto"):
                 part = read_document(plain.get("file_data"), plain.get("file_url"), plain.get("filename"))
-        yield part or ProviderBlock(WIRE, as_json(plain), str(plain.get("text") or ""))
+        yield part or ProviderBlock(WIRE, canonical_text(plain), str(plain.get("text") or ""))
 
 
 def _tool(tool: Mapping[str, Any]) -> AnyTool:
     if tool.get("type") != "function" or tool.keys() - _TOOL_KEYS or not isinstance(tool.get("parameters"), Mapping):
-        return ProviderTool(str(tool.get("name") or tool.get("type", "")), WIRE, as_json(tool))
-    return Tool(tool["name"], as_json(tool["parameters"]), tool.get("description"), tool.get("strict"))
+        return ProviderTool(str(tool.get("name") or tool.get("type", "")), WIRE, canonical_text(tool))
+    return Tool(tool["name"], canonical_text(tool["parameters"]), tool.get("description"), tool.get("strict"))
