@@ -9,7 +9,7 @@ READY := .venv/ready
 PEERS := .venv-bench
 PEERS_READY := $(PEERS)/ready
 
-.PHONY: env chat test bench clean
+.PHONY: env chat test bench soak clean
 
 env: $(READY)
 
@@ -33,6 +33,10 @@ test: $(READY)
 bench: $(READY) $(PEERS_READY)
 	@$(PEERS)/bin/python -m benchmarks.composing $(ARGS)
 	@$(BIN)/python -m benchmarks.layouts
+	@$(BIN)/python -m benchmarks.dates
+
+soak: $(READY)
+	@$(BIN)/python -m soak.killed_turns $(ARGS)
 
 $(PEERS_READY): pyproject.toml
 	@echo "Preparing $(PEERS) (once, a minute or two) ..." >&2

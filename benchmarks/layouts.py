@@ -118,7 +118,7 @@ async def play(
     """Play the conversation once, from an empty store. The model should be fresh: its cache counts."""
     clock = MovingClock()
     store = SqliteStore.open(":memory:")
-    mind = build_mind(store=store, clock=clock, tools=tool_descriptions(), volatile_placement=placement)
+    mind = build_mind(store=store, clock=clock, descriptions=tool_descriptions(), volatile_placement=placement)
     asked = model if replies is None else Dubbed(model, replies)
     orchestrator = build_orchestrator(mind, store=store, model=asked, clock=clock)
     try:

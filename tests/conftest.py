@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from pathlib import Path
 
 import pytest
 
 
 @pytest.fixture(autouse=True)
-def clean_environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """No key or setting of the person who runs the tests reaches them."""
-    for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY", "FRONTMIND_MODEL", "FRONTMIND_DB"):
+def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """No key, setting or settings file of the person who runs the tests reaches them."""
+    keys = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY")
+    for name in (*keys, *(name for name in os.environ if name.startswith("FRONTMIND_"))):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.delenv("FRONTMIND_TIMEZONE", raising=False)
-    yield
+    settings: Path = tmp_path_factory.getbasetemp() / "no-settings"
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(settings))

@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from frontmind.assistant.orchestrator import Orchestrator
+from frontmind.assistant.orchestrator import STEP_LIMIT, Orchestrator
 from frontmind.assistant.wiring import Mind, build_mind, build_orchestrator
 from frontmind.providers.names import parse_model_name
 from frontmind.providers.opening import Selection, select_model
@@ -23,9 +23,11 @@ from frontmind.providers.profiles.resolve import parse_overrides
 from frontmind.providers.protocol import Model, Request
 from frontmind.providers.scripted import ScriptedModel
 from frontmind.stores.sqlite import SqliteStore
+from frontmind.tools.tool import RunnableTool
 from frontmind.trinkets import ToolDescription
-from frontmind.values.message import Message
-from frontmind.window.canonical import canonical_json
+from frontmind.values.message import Message, Role
+from frontmind.values.parts import Text, ToolCall
+from frontmind.window.canonical import Json, canonical_json, canonical_text
 from frontmind.window.choice import Framing
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -92,15 +94,17 @@ async def bench(
     db: str = ":memory:",
     clock: HandClock | None = None,
     timer: Callable[[], float] = lambda: 0.0,
+    tools: Sequence[RunnableTool] = (),
+    loadable: Sequence[RunnableTool] = (),
+    step_limit: int = STEP_LIMIT,
 ) -> AsyncIterator[Bench]:
     """An assistant over a store of its own; the model stays the caller's to close."""
     clock = clock or HandClock()
     store = SqliteStore.open(db)
-    mind = build_mind(store=store, clock=clock, tools=TOOLS)
+    mind = build_mind(store=store, clock=clock, descriptions=TOOLS, tools=tools, loadable=loadable)
+    orchestrator = build_orchestrator(mind, store=store, model=model, clock=clock, step_limit=step_limit, timer=timer)
     try:
-        yield Bench(
-            store, model, clock, mind, build_orchestrator(mind, store=store, model=model, clock=clock, timer=timer)
-        )
+        yield Bench(store, model, clock, mind, orchestrator)
     finally:
         mind.close()
         await store.close()
@@ -140,6 +144,14 @@ def playing(
     return ScriptedModel(
         script, name=str(selection.name), profile=selection.profile, framing=selection.framing, max_output_tokens=99
     )
+
+
+def calling(*calls: tuple[str, Mapping[str, Json]], said: str = "") -> Message:
+    """A reply that calls these tools with these arguments; the ids are c1, c2, ..."""
+    parts = [
+        ToolCall(f"c{number}", name, canonical_text(arguments)) for number, (name, arguments) in enumerate(calls, 1)
+    ]
+    return Message(Role.ASSISTANT, (*((Text(said),) if said else ()), *parts))
 
 
 def prefix(request: Mapping[str, Any], messages: int) -> bytes:

@@ -2,12 +2,20 @@
 
 `UsageError`: the caller passed something wrong and can correct it.
 `RunError`: the call was right, the world was not (a database, a model, a network).
+`ToolError`: a tool cannot do what the model asked for, and the model is told why.
 
 The message of each is one line that says what to do; the facts are attributes, so that no caller has to
 read them out of the text. This module knows nothing of terminals or HTTP.
 """
 
 from __future__ import annotations
+
+from traceback import TracebackException
+
+
+def error_text(error: BaseException) -> str:
+    """What the error says, as ``str(error)``; a note instead where others wrote it such that this fails."""
+    return str(TracebackException(type(error), error, None, compact=True))
 
 
 class FrontmindError(Exception):
@@ -18,8 +26,16 @@ class UsageError(FrontmindError):
     """The caller used it wrong and can correct it: a name, a file, an argument."""
 
 
+class Conflict(UsageError):
+    """Somebody else changed the same thing meanwhile. Read it again and decide anew."""
+
+
 class RunError(FrontmindError):
     """The call was right, but something outside of it failed."""
+
+
+class ToolError(FrontmindError):
+    """A tool cannot do what the model asked for; the text is for the model, and says what it can do instead."""
 
 
 class StoreError(RunError):
@@ -39,15 +55,55 @@ class ModelError(RunError):
 
     Attributes:
         model: the model as the caller named it.
+        retryable: whether asking again with the same request may help; each class has its own answer, an error may
+            know better.
+        retry_after: in how many seconds, where the provider said so.
+        reason: what happened, without what to do about it.
     """
 
-    def __init__(self, message: str, *, model: str) -> None:
+    retryable: bool = True
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        model: str,
+        retry_after: float | None = None,
+        retryable: bool | None = None,
+        reason: str = "",
+    ) -> None:
         super().__init__(message)
         self.model = model
+        self.retry_after = retry_after
+        self.reason = reason or message
+        if retryable is not None:
+            self.retryable = retryable
+
+
+class RateLimited(ModelError):
+    """The provider takes no more requests of this account for now."""
+
+
+class Overloaded(ModelError):
+    """The provider has more to do than it can, whoever asks."""
+
+
+class ModelTimeout(ModelError):
+    """The model did not answer in time, or fell silent in the middle."""
+
+
+class ConnectionLost(ModelError):
+    """The connection could not be made, or broke before the reply was complete."""
+
+
+class MalformedReply(ModelError):
+    """What came is no reply: it cannot be read, ends without its end, or is empty."""
 
 
 class ModelUnavailable(ModelError):
-    """The model cannot be used at all until something is changed: a missing file, key, package or server."""
+    """The model cannot be used at all until something is changed: a missing file, key, package, server or credit."""
+
+    retryable = False
 
 
 class RequestRefused(ModelError):
@@ -57,8 +113,10 @@ class RequestRefused(ModelError):
         status: the HTTP status, when there was one.
     """
 
-    def __init__(self, message: str, *, model: str, status: int | None = None) -> None:
-        super().__init__(message, model=model)
+    retryable = False
+
+    def __init__(self, message: str, *, model: str, status: int | None = None, reason: str = "") -> None:
+        super().__init__(message, model=model, reason=reason)
         self.status = status
 
 
@@ -66,12 +124,21 @@ class WindowTooLarge(RequestRefused):
     """The window does not fit into the model's context, even without its oldest turns.
 
     Attributes:
-        tokens: the size of the window in tokens.
-        limit: what the model takes, in tokens.
+        tokens: the size of the window in tokens; None where the provider does not tell.
+        limit: what the model takes, in tokens; None where the provider does not tell.
     """
 
-    def __init__(self, message: str, *, model: str, tokens: int, limit: int) -> None:
-        super().__init__(message, model=model)
+    def __init__(
+        self,
+        message: str,
+        *,
+        model: str,
+        tokens: int | None = None,
+        limit: int | None = None,
+        status: int | None = None,
+        reason: str = "",
+    ) -> None:
+        super().__init__(message, model=model, status=status, reason=reason)
         self.tokens = tokens
         self.limit = limit
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from frontmind.errors import ModelError, ModelUnavailable, RequestRefused
+from frontmind.errors import ModelError, ModelUnavailable, Overloaded, RateLimited, RequestRefused
 from frontmind.providers.anthropic import AnthropicModel
 from frontmind.values.usage import Usage
 from support import bench, marker_places, selected, texts
@@ -113,7 +113,6 @@ def opened(server: MessagesServer, name: str = "anthropic:claude-sonnet-5") -> A
         max_output_tokens=99,
         api_key="k",
         base_url=server.url,
-        max_retries=0,
     )
 
 
@@ -136,8 +135,8 @@ async def test_a_conversation_is_accepted_and_its_usage_adds_up(server: Messages
         (400, "invalid_request_error", RequestRefused, "refused the request"),
         (401, "authentication_error", ModelUnavailable, "check ANTHROPIC_API_KEY"),
         (404, "not_found_error", ModelUnavailable, "check the name"),
-        (429, "rate_limit_error", ModelError, "try again"),
-        (529, "overloaded_error", ModelError, "try again"),
+        (429, "rate_limit_error", RateLimited, "try again"),
+        (529, "overloaded_error", Overloaded, "try again"),
     ],
 )
 async def test_an_error_of_the_provider_says_what_to_do(

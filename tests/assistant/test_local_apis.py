@@ -45,7 +45,6 @@ class MessagesModel(LocalModel):
             max_output_tokens=FEW_TOKENS,
             api_key=engine.api_key,
             base_url=engine.address,
-            max_retries=0,
         )
         self._chat = self._messages  # type: ignore[assignment]
 

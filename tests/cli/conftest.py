@@ -16,11 +16,17 @@ _WITH_DATABASE = (("chat",), ("window", "show"), ("window", "explain"))
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
-    """The machine's environment with a home folder of its own, and no key or setting."""
+    """The machine's environment with a home folder of its own, and no key, setting or settings file."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("FRONTMIND_", *_KEYS))}
     home = tmp_path / "home"
     home.mkdir()
-    return kept | {"HOME": str(home), "XDG_DATA_HOME": "", "TZ": "Europe/Berlin", "COLUMNS": "100"}
+    return kept | {
+        "HOME": str(home),
+        "XDG_DATA_HOME": "",
+        "XDG_CONFIG_HOME": "",
+        "TZ": "Europe/Berlin",
+        "COLUMNS": "100",
+    }
 
 
 @pytest.fixture

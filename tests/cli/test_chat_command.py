@@ -76,11 +76,14 @@ def test_what_was_remembered_and_reminded_stands_in_the_next_window(frontmind: R
     request = json.loads(json.loads(result.stdout)["reply"])
     system = request["system"][0]["text"]
     center = request["messages"][1]["content"][0]["text"]
-    assert '<document name="house">The key is under the third pot.</document>' in system
+    document = '<document name="house" version="1" updated="2026-11-30 08:15 UTC">The key is under the third pot.'
+    assert f"{document}</document>" in system
     assert '<reminder id="r1" due="Mon 30 Nov 2026, 17:00" status="today">call Anna</reminder>' in center
     assert '<reminder id="r2" due="Wed 2 Dec 2026" status="coming">pay rent</reminder>' in center
-    assert '<search query="tea">' in center
-    assert '<relevant_memories>\n<memory id="n1" noted="2026-11-30 09:15">You prefer green tea</memory>' in center
+    assert '<search query="tea" observed="2026-11-30 09:15">' in center
+    observed = "2026-11-30 09:15"
+    memory = f'<memory id="n1" noted="{observed}">You prefer green tea</memory>'
+    assert f'<relevant_memories observed="{observed}">\n{memory}' in center
 
 
 def test_commands_tell_what_they_did(frontmind: Run, script: str, tmp_path: Path) -> None:
@@ -98,7 +101,7 @@ def test_commands_tell_what_they_did(frontmind: Run, script: str, tmp_path: Path
         "r1  Mon 30 Nov 2026, 09:25 (today)  stretch",
         "Done: stretch",
         "No documents.",
-        "house (4 characters) is in the system prompt",
+        "house (4 characters) is before the assistant",
         "house  on  4",
         "\npots\n",
         "house  off  4",
@@ -112,8 +115,8 @@ def test_the_context_table_names_every_section_and_adds_up(frontmind: Run, scrip
     result = frontmind("chat", "--model", script, *FIXED, given="hello\n/context\n")
     table = [line for line in result.stdout.splitlines() if "│" in line or "┃" in line]
     names = [line.split("│")[1].strip() for line in table if "│" in line]
-    assert names[:3] == ["base_prompt", "tool_guidance", "tool_hints"]
-    assert names[3:] == ["(rule)", "(header)", "datetime_section", "(rule)", "user message",
+    assert names[:4] == ["11 tools", "base_prompt", "tool_guidance", "tool_hints"]
+    assert names[4:] == ["(rule)", "(header)", "datetime_section", "(rule)", "user message",
                          "(template and joins)", "all"]  # fmt: skip
     sizes = [int(line.split("│")[3].strip().lstrip("~").replace(",", "")) for line in table if "│" in line]
     assert sum(sizes[:-1]) == sizes[-1]
@@ -149,7 +152,7 @@ def test_a_turn_that_fails_gives_exit_code_1_and_the_chat_goes_on(frontmind: Run
     (tmp_path / "script.json").write_text(json.dumps([" ", "Both."]))
     result = frontmind("chat", "--model", "scripted:script.json", given="one\ntwo\n")
     assert result.returncode == 1
-    assert "frontmind: scripted gave an empty reply" in result.stderr
+    assert "frontmind: scripted:script.json gave an empty reply" in result.stderr
     assert "[1 earlier message(s) without a reply went along]" in result.stdout
 
 

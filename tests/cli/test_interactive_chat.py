@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pexpect
 import pytest
 
+from frontmind.cli.slash import COMMANDS
 from support import PROGRAM
 
 
@@ -64,3 +66,40 @@ def test_a_wrong_command_is_explained_and_the_chat_goes_on(terminal: pexpect.spa
     terminal.expect("there is no command /dance")
     terminal.send("hello\r")
     terminal.expect("Reply 1.")
+
+
+def test_ctrl_c_while_the_program_still_loads_leaves_without_a_traceback(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(
+        """
+import os, signal, sys
+
+class PressesCtrlC:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name == "frontmind.cli.settings_file":
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, PressesCtrlC)
+"""
+    )
+    finished = subprocess.run(
+        [str(PROGRAM), "chat", "--model", "echo", "--db", ":memory:"],
+        input="hello\n",
+        capture_output=True,
+        text=True,
+        env={**environment, "PYTHONPATH": str(tmp_path)},
+        timeout=60,
+        check=False,
+    )
+    assert (finished.returncode, finished.stdout, finished.stderr) == (130, "", "")
+
+
+def test_the_list_of_commands_fits_100_columns_and_names_each_command(terminal: pexpect.spawn) -> None:
+    terminal.send("/help\r")
+    terminal.expect(r"/remind WHAT WHEN.*/quit +leave\r\n")
+    assert isinstance(terminal.after, str)
+    lines = terminal.after.strip().split("\r\n")
+    assert max(map(len, lines)) <= 100
+    assert {line.split()[0] for line in lines} == {command.name for command in COMMANDS}

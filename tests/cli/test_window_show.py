@@ -157,5 +157,6 @@ def test_the_sizes_of_the_json_form_add_up(frontmind: Run) -> None:
     shown = request(frontmind("window", "show", "--model", "echo", *FIXED, "--message", "hi", "--json"))
     system = sum(section["tokens"] for section in shown["sections"] if section["placement"] == "system")
     messages = sum(message["tokens"] for message in shown["messages"])
-    assert shown["tokens"]["total"] == system + messages + shown["tokens"]["residual"]
+    tools = sum(tool["tokens"] for tool in shown["tools"])
+    assert shown["tokens"]["total"] == tools + system + messages + shown["tokens"]["residual"]
     assert abs(shown["tokens"]["residual"]) < 10

@@ -16,7 +16,15 @@ from urllib.parse import unquote
 
 import pytest
 
-from frontmind.errors import ModelError, ModelUnavailable, RequestRefused, UsageError, WindowTooLarge
+from frontmind.errors import (
+    ModelError,
+    ModelUnavailable,
+    Overloaded,
+    RateLimited,
+    RequestRefused,
+    UsageError,
+    WindowTooLarge,
+)
 from frontmind.providers.bedrock import BedrockModel
 from frontmind.providers.profiles.resolve import choose_framing, parse_overrides, resolve_profile
 from frontmind.providers.protocol import Finished, Request, StopReason, StreamEvent, TextDelta
@@ -58,7 +66,7 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> None:
         ("AWS_SECRET_ACCESS_KEY", "secret"),
         ("AWS_REGION", "us-east-1"),
         ("AWS_EC2_METADATA_DISABLED", "true"),
-        ("AWS_MAX_ATTEMPTS", "1"),
+        ("AWS_MAX_ATTEMPTS", "3"),
         ("AWS_CONFIG_FILE", "/nonexistent"),
         ("AWS_SHARED_CREDENTIALS_FILE", "/nonexistent"),
     ):
@@ -342,10 +350,11 @@ async def test_a_window_that_is_too_large_has_both_sizes(loopback: Loopback) -> 
     assert (error.tokens, error.limit) == (215000, 200000)
 
 
-async def test_too_long_without_sizes_is_a_refusal(loopback: Loopback) -> None:
+async def test_too_long_without_sizes_says_so(loopback: Loopback) -> None:
     refuse(loopback, 400, "ValidationException", "Input is too long for requested model.")
     error = await failure(loopback.url)
-    assert type(error) is RequestRefused
+    assert isinstance(error, WindowTooLarge)
+    assert (error.tokens, error.limit) == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -354,8 +363,8 @@ async def test_too_long_without_sizes_is_a_refusal(loopback: Loopback) -> None:
         (403, "AccessDeniedException", ModelUnavailable, "refused the key"),
         (403, "UnrecognizedClientException", ModelUnavailable, "refused the key"),
         (404, "ResourceNotFoundException", ModelUnavailable, "was not found"),
-        (429, "ThrottlingException", ModelError, "takes no more requests for now"),
-        (400, "ServiceQuotaExceededException", ModelError, "takes no more requests for now"),
+        (429, "ThrottlingException", Overloaded, "is overloaded"),
+        (400, "ServiceQuotaExceededException", RateLimited, "takes no more requests for now"),
         (500, "InternalServerException", ModelError, "failed"),
     ],
 )
@@ -366,15 +375,16 @@ async def test_each_status_says_what_to_do(
     error = await failure(loopback.url)
     assert type(error) is kind
     assert f"{words} (so it is)" in str(error)
+    assert len(loopback.seen) == 1
 
 
 async def test_an_error_inside_the_stream_is_the_same_error(loopback: Loopback) -> None:
     streaming(loopback, event(*delta(0, {"text": "Hi"})), exception("throttlingException", "slow down"))
-    assert "takes no more requests for now (slow down)" in str(await failure(loopback.url))
+    assert "is overloaded (slow down)" in str(await failure(loopback.url))
     streaming(loopback, exception("validationException", "no such thing"))
     error = await failure(loopback.url)
     assert isinstance(error, RequestRefused)
-    assert error.status == 400
+    assert error.status is None
 
 
 async def test_a_stream_that_ends_too_early_is_an_error(loopback: Loopback) -> None:

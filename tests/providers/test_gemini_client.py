@@ -13,7 +13,15 @@ from typing import Any
 import pytest
 from google.genai import types
 
-from frontmind.errors import ModelError, ModelUnavailable, RequestRefused, UsageError, WindowTooLarge
+from frontmind.errors import (
+    ModelError,
+    ModelUnavailable,
+    Overloaded,
+    RateLimited,
+    RequestRefused,
+    UsageError,
+    WindowTooLarge,
+)
 from frontmind.providers.encoding.encode import encode_window
 from frontmind.providers.gemini import GeminiModel
 from frontmind.providers.profiles.resolve import choose_framing, parse_overrides, resolve_profile
@@ -189,8 +197,8 @@ async def test_a_blocked_prompt_is_a_refused_request(loopback: Loopback) -> None
         (401, "UNAUTHENTICATED", ModelUnavailable, "refused the key"),
         (403, "PERMISSION_DENIED", ModelUnavailable, "refused the key"),
         (404, "NOT_FOUND", ModelUnavailable, "was not found"),
-        (429, "RESOURCE_EXHAUSTED", ModelError, "takes no more requests for now"),
-        (503, "UNAVAILABLE", ModelError, "failed"),
+        (429, "RESOURCE_EXHAUSTED", RateLimited, "takes no more requests for now"),
+        (503, "UNAVAILABLE", Overloaded, "is overloaded"),
     ],
 )
 async def test_each_status_says_what_to_do(

@@ -64,6 +64,7 @@ async def ask(model: LocalModel, asked: Request, *, stop_after: int | None = Non
         async for event in events:
             if isinstance(event, Finished):
                 return "".join(pieces), event
+            assert isinstance(event, TextDelta)
             pieces.append(event.text)
             if len(pieces) == stop_after:
                 break
@@ -175,6 +176,7 @@ async def test_a_prompt_that_does_not_fit_leaves_the_cache_as_it_was(local_model
     with pytest.raises(WindowTooLarge) as caught:
         await ask(local_model, request("word " * 9000))
     assert caught.value.limit == local_model.context_limit == 8192
+    assert caught.value.tokens is not None
     assert caught.value.tokens > 9000
     await foreseen(local_model, asked)
 

@@ -10,7 +10,17 @@ from typing import Any
 
 import pytest
 
-from frontmind.errors import ModelError, ModelUnavailable, RequestRefused, UsageError, WindowTooLarge
+from frontmind.errors import (
+    MalformedReply,
+    ModelError,
+    ModelTimeout,
+    ModelUnavailable,
+    Overloaded,
+    RateLimited,
+    RequestRefused,
+    UsageError,
+    WindowTooLarge,
+)
 from frontmind.providers.openai_chat import OpenAIChatModel
 from frontmind.providers.profiles.profile import Wire
 from frontmind.providers.profiles.resolve import choose_framing, resolve_profile
@@ -50,7 +60,6 @@ def model_at(url: str | None, provider: str = "compatible", **options: Any) -> O
         framing=choose_framing(profile),
         max_output_tokens=1024,
         base_url=url,
-        max_retries=0,
         **options,
     )
 
@@ -246,12 +255,15 @@ async def test_a_wrong_key_or_name_says_what_to_check(loopback: Loopback, status
     assert advice in str(error)
 
 
-@pytest.mark.parametrize("status", [408, 429, 500, 503])
-async def test_a_failing_server_may_be_asked_again(loopback: Loopback, status: int) -> None:
+@pytest.mark.parametrize(
+    ("status", "kind"), [(408, ModelTimeout), (429, RateLimited), (500, ModelError), (503, Overloaded)]
+)
+async def test_a_failing_server_may_be_asked_again(loopback: Loopback, status: int, kind: type[ModelError]) -> None:
     loopback.answer_with(status, {"error": {"message": "busy"}})
     error = await failure(loopback)
-    assert type(error) is ModelError
+    assert (type(error), error.retryable) == (kind, True)
     assert "try again" in str(error)
+    assert len(loopback.seen) == 1
 
 
 async def test_an_error_inside_the_stream_is_an_error(loopback: Loopback) -> None:
@@ -266,7 +278,7 @@ async def test_a_stream_that_stops_in_the_middle_is_an_error(loopback: Loopback)
 
 async def test_a_damaged_line_in_the_stream_is_an_error(loopback: Loopback) -> None:
     loopback.stream(chunk(content="Hel"), '{"choices": [')
-    assert type(await failure(loopback)) is ModelError
+    assert type(await failure(loopback)) is MalformedReply
 
 
 async def test_a_connection_that_breaks_in_the_middle_is_an_error(loopback: Loopback) -> None:

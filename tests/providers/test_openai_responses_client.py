@@ -7,7 +7,15 @@ from typing import Any
 
 import pytest
 
-from frontmind.errors import ModelError, ModelUnavailable, RequestRefused, UsageError, WindowTooLarge
+from frontmind.errors import (
+    MalformedReply,
+    ModelError,
+    ModelUnavailable,
+    RateLimited,
+    RequestRefused,
+    UsageError,
+    WindowTooLarge,
+)
 from frontmind.providers.openai_responses import OpenAIResponsesModel
 from frontmind.providers.profiles.resolve import choose_framing, resolve_profile
 from frontmind.providers.protocol import Finished, StopReason, TextDelta
@@ -81,7 +89,6 @@ def model_at(url: str, **options: Any) -> OpenAIResponsesModel:
         framing=choose_framing(profile),
         max_output_tokens=200,
         base_url=url,
-        max_retries=0,
         **options,
     )
 
@@ -183,7 +190,7 @@ async def test_events_that_nobody_knows_yet_change_nothing(loopback: Loopback) -
     ("code", "kind", "advice"),
     [
         ("server_error", ModelError, "try again"),
-        ("rate_limit_exceeded", ModelError, "try again later"),
+        ("rate_limit_exceeded", RateLimited, "try again later"),
         ("invalid_prompt", RequestRefused, "refused the request"),
         ("something_new", ModelError, "try again"),
     ],
@@ -243,7 +250,7 @@ async def test_a_stream_that_stops_in_the_middle_is_an_error(loopback: Loopback)
 @pytest.mark.parametrize("event", ['{"type": ', [1], {"type": "response.completed", "response": {"output": 5}}])
 async def test_what_is_no_reply_is_an_error(loopback: Loopback, event: Any) -> None:
     loopback.stream(event)
-    assert type(await failure(loopback)) is ModelError
+    assert type(await failure(loopback)) is MalformedReply
 
 
 async def test_a_connection_that_breaks_in_the_middle_is_an_error(loopback: Loopback) -> None:

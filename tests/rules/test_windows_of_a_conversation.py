@@ -16,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from frontmind.assistant.scrub import scrub
 from frontmind.errors import ModelError, RequestRefused
 from frontmind.events import TurnContext
 from frontmind.providers.protocol import Request
@@ -31,6 +32,7 @@ from frontmind.window.window import Window
 from support import EVERY_WAY, HandClock, bench, marker_places, prefix, selected, texts
 
 MAX_MARKERS = 4
+_NAMES = ("relevant_memories", "datetime_section", "base_prompt")
 
 # Everything a str can hold, lone surrogates included, and often what looks like our own markup.
 any_text = st.one_of(
@@ -38,6 +40,8 @@ any_text = st.one_of(
     st.sampled_from([RULE, "</relevant_memories>", "NOTIFICATION CENTER", f"\n{RULE}\nx", "<|im_end|>", "═" * 61]),
 )
 said = any_text.filter(lambda text: bool(text.strip()))
+# What is nothing but an echo of the notification center is no reply.
+replied = said.filter(lambda text: scrub(text, _NAMES) == (text, 0))
 
 
 class Moody(ScriptedModel):
@@ -95,7 +99,7 @@ exchanges = st.lists(
     st.builds(
         Exchange,
         message=said,
-        reply=said,
+        reply=replied,
         minutes=st.integers(0, 60 * 24 * 40),
         note=st.none() | said,
         reminder=st.none() | said,

@@ -16,7 +16,7 @@ from typing import Final
 
 from frontmind.stores.sqlite import SqliteStore
 from frontmind.values.message import assistant, user
-from frontmind.values.records import Completion
+from frontmind.values.records import Completion, Turn
 from frontmind.values.usage import Usage
 from frontmind.window.canonical import Json
 
@@ -31,14 +31,14 @@ def say(line: str) -> None:
 async def take_turns(store: SqliteStore, count: int | None) -> None:
     """Take turns, for ever or ``count`` of them, and tell of each step when the store has accepted it."""
     messages: list[Json] = []
+    refused: tuple[Turn, ...] = ()
     for i in itertools.count() if count is None else range(count):
         at = NINE + timedelta(minutes=i)
         async with store.turn_lock("main"):
             turn = await store.begin_turn("main", user(f"question {i}"), at, segment_pause=timedelta(hours=1))
             say(f"accepted {turn.number} question {i}")
             if i % 7 == 6:
-                await store.refuse_turn(turn.id)
-                say(f"refused {turn.number}")
+                refused = (turn,)
                 continue
             messages.append({"role": "user", "content": f"question {i}"})
             request = await store.save_request({"model": "m", "messages": messages})
@@ -50,9 +50,13 @@ async def take_turns(store: SqliteStore, count: int | None) -> None:
                 usage=Usage(1, 0, 0, 1),
                 interrupted=False,
                 system_fingerprint={},
+                refuses=tuple(earlier.id for earlier in refused),
             )
             await store.complete_turn(turn.id, completion)
             say(f"done {turn.number}")
+            for earlier in refused:
+                say(f"refused {earlier.number}")
+            refused = ()
             note = await store.add_note(f"note {i}", at)
             if i % 3 == 0:
                 await store.remove_note(note.id)

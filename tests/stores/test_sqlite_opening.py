@@ -7,7 +7,7 @@ import shutil
 import sqlite3
 from collections.abc import Awaitable, Callable
 from contextlib import closing
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
@@ -186,6 +186,11 @@ async def make_older(path: Path) -> None:
                 message.replace("TEXT", "hi").replace("ROLE", "assistant"),
             ),
         )
+        connection.execute(
+            "INSERT INTO reminders (text, due, zone, created_at) VALUES ('call', '2026-12-01', 'UTC', ?)",
+            ("2026-11-30T09:00:00.000000+00:00",),
+        )
+        connection.execute("INSERT INTO domaindocs VALUES ('work', 0, '2026-11-30T09:00:00.000000+00:00', 'Tea')")
         connection.execute("PRAGMA user_version = 1")
 
 
@@ -196,7 +201,12 @@ class TestOlder:
         await make_older(tmp_path / "store.db")
         store = SqliteStore.open(tmp_path / "store.db")
         (turn,) = await store.turns("main")
+        (reminder,) = await store.active_reminders()
+        (document,) = await store.documents()
+        (version,) = await store.document_versions("work")
         await store.close()
+        assert (reminder.text, reminder.due, reminder.rrule, reminder.version) == ("call", date(2026, 12, 1), "", 1)
+        assert (document.text, document.enabled, document.version, version.text) == ("Tea", False, 1, "Tea")
         assert (turn.user, turn.reply, turn.sent) == (user("hello"), assistant("hi"), None)
         assert turn.usage == Usage(9, 1, 2, 3)
         looking = SqliteStore.open_existing_read_only(tmp_path / "store.db")

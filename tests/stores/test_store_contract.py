@@ -1,15 +1,14 @@
 """What every `Store` promises, whatever it is built on.
 
-Another implementation joins by one more entry in ``STORES``.
+Another implementation joins by one more entry in ``STORES`` of this folder's conftest. Reminders, notes and documents
+have a file of their own.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
-from datetime import UTC, date, datetime, timedelta, timezone
-from pathlib import Path
+from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -18,7 +17,6 @@ from hypothesis import strategies as st
 
 from frontmind.errors import UsageError
 from frontmind.stores.protocols import Store
-from frontmind.stores.sqlite import IN_MEMORY, SqliteStore
 from frontmind.values.message import Message, Role, assistant, user
 from frontmind.values.parts import (
     Document,
@@ -32,14 +30,9 @@ from frontmind.values.parts import (
     ToolResult,
     Voice,
 )
-from frontmind.values.records import Completion, HitKind, SearchHit, Sent, Turn, TurnState
+from frontmind.values.records import Completion, HitKind, SearchHit, Sent, SentSection, Step, Turn, TurnState
 from frontmind.values.usage import Usage
 from frontmind.window.canonical import Json, JsonObject, canonical_json, digest
-
-STORES: dict[str, Callable[[Path], Store]] = {
-    "sqlite file": lambda folder: SqliteStore.open(folder / "store.db"),
-    "sqlite memory": lambda folder: SqliteStore.open(IN_MEMORY),
-}
 
 NINE = datetime(2026, 11, 30, 9, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -85,6 +78,8 @@ any_sent = st.builds(
     st.lists(any_notice, max_size=2).map(tuple[Notice, ...]),
     st.dictionaries(any_text, any_text, max_size=2),
     st.integers(1, 9),
+    any_text,
+    st.lists(st.builds(SentSection, any_text, any_text, st.booleans()), max_size=2).map(tuple[SentSection, ...]),
 )
 any_json = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | any_text,
@@ -92,13 +87,6 @@ any_json = st.recursive(
     max_leaves=10,
 )
 AWKWARD_TEXTS = ["", "\0", "a\0b", "\ud800", "\udfff\ud800", "\ud83d\ude00", "😀", '"\\u0000\\', "x" * 200_000]
-
-
-@pytest.fixture(params=list(STORES.values()), ids=list(STORES))
-async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
-    opened: Store = request.param(tmp_path)
-    yield opened
-    await opened.close()
 
 
 def completion(reply: Message, at: datetime = NINE) -> Completion:
@@ -121,6 +109,13 @@ async def begin(store: Store, text: str, at: datetime = NINE, *, conversation: s
 async def exchange(store: Store, asked: str, answered: str, *, conversation: str = "main") -> Turn:
     turn = await begin(store, asked, conversation=conversation)
     return await store.complete_turn(turn.id, completion(assistant(answered)))
+
+
+async def refuse(store: Store, turn: Turn) -> Turn:
+    """Refuse the turn as it happens: a later message, sent without it, is answered."""
+    later = await begin(store, "later", turn.asked_at, conversation=turn.conversation)
+    answer = completion(assistant("ok"), turn.asked_at)
+    return await store.complete_turn(later.id, replace(answer, refuses=(turn.id,)))
 
 
 def found(hits: list[SearchHit]) -> list[tuple[int, str]]:
@@ -170,9 +165,31 @@ class TestTurns:
 
     async def test_refused_turn_is_kept_without_a_reply(self, store: Store) -> None:
         turn = await begin(store, "Hello")
-        await store.refuse_turn(turn.id)
-        (kept,) = await store.turns("main")
+        answered = await refuse(store, turn)
+        kept, done = await store.turns("main")
         assert (kept.state, kept.user, kept.reply) == (TurnState.REFUSED, user("Hello"), None)
+        assert done == answered
+
+    async def test_a_reply_is_stored_with_all_that_becomes_true_with_it_or_not_at_all(self, store: Store) -> None:
+        refused, turn = await begin(store, "a"), await begin(store, "b")
+        done, elsewhere = await exchange(store, "c", "d"), await begin(store, "e", conversation="other")
+        before = await store.turns("main")
+        for impossible in (done.id, turn.id, elsewhere.id, 99):
+            everything = replace(
+                completion(assistant("train")), refuses=(refused.id, impossible), window_start=turn.number
+            )
+            with pytest.raises(UsageError):
+                await store.complete_turn(turn.id, everything)
+            assert await store.turns("main") == before
+            assert await store.window_start("main") == 1
+            assert list(await store.search_messages("train", limit=5)) == []
+        await store.complete_turn(
+            turn.id, replace(completion(assistant("train")), refuses=(refused.id,), window_start=2)
+        )
+        states = [stored.state for stored in await store.turns("main")]
+        assert states == [TurnState.REFUSED, TurnState.DONE, TurnState.DONE]
+        assert await store.window_start("main") == 2
+        assert len(await store.search_messages("train", limit=5)) == 1
 
     async def test_turns_are_numbered_without_gaps_in_each_conversation(self, store: Store) -> None:
         for conversation in ("a", "b", "a", "a", "b"):
@@ -189,21 +206,17 @@ class TestTurns:
     async def test_a_turn_ends_only_once(self, store: Store) -> None:
         done, refused = await begin(store, "a"), await begin(store, "b")
         await store.complete_turn(done.id, completion(assistant("yes")))
-        await store.refuse_turn(refused.id)
+        await refuse(store, refused)
         before = await store.turns("main")
         for turn in (done, refused):
             with pytest.raises(UsageError):
                 await store.complete_turn(turn.id, completion(assistant("no")))
-            with pytest.raises(UsageError):
-                await store.refuse_turn(turn.id)
         assert await store.turns("main") == before
 
     @pytest.mark.parametrize("unknown", [0, -1, 77, 10**30])
     async def test_a_turn_that_is_not_there_cannot_end(self, store: Store, unknown: int) -> None:
         with pytest.raises(UsageError):
             await store.complete_turn(unknown, completion(assistant("no")))
-        with pytest.raises(UsageError):
-            await store.refuse_turn(unknown)
 
     async def test_moments_come_back_in_utc(self, store: Store) -> None:
         berlin = datetime(2026, 7, 1, 11, 0, 0, 123456, tzinfo=ZoneInfo("Europe/Berlin"))
@@ -260,6 +273,136 @@ class TestTurns:
         assert turn.user == user(text)
 
 
+class TestSteps:
+    CALLED = Message(Role.ASSISTANT, (Text("Let me see."), ToolCall("c1", "add", "{}")))
+    RESULTS = Message(Role.USER, (ToolResult("c1", "Done.\ud800"), Notice("n")))
+    STEP = Step(CALLED, "ab12", "echo", USAGE)
+
+    async def test_what_the_model_said_is_kept_before_its_tools_run(self, store: Store) -> None:
+        turn = await begin(store, "a")
+        begun = await store.begin_step(turn.id, self.STEP, sent=SENT)
+        assert begun == replace(turn, steps=(self.STEP,), sent=SENT)
+        assert list(await store.turns("main")) == [begun]
+
+    async def test_the_results_belong_to_the_last_step(self, store: Store) -> None:
+        turn = await begin(store, "a")
+        other = await begin(store, "b")
+        await store.begin_step(turn.id, self.STEP, sent=SENT)
+        await store.finish_step(turn.id, self.RESULTS)
+        second = replace(self.STEP, request="cd34")
+        await store.begin_step(turn.id, second, sent=SENT)
+        finished = await store.finish_step(turn.id, self.RESULTS)
+        assert finished.steps == (replace(self.STEP, results=self.RESULTS), replace(second, results=self.RESULTS))
+        completed = await store.complete_turn(turn.id, completion(assistant("ok")))
+        assert completed.steps == finished.steps
+        assert list(await store.turns("main")) == [completed, other]
+
+    async def test_results_are_replaced_while_the_turn_is_open(self, store: Store) -> None:
+        turn = await begin(store, "a")
+        await store.begin_step(turn.id, self.STEP, sent=SENT)
+        await store.finish_step(turn.id, Message(Role.USER, (ToolResult("c1", "first"),)))
+        assert (await store.finish_step(turn.id, self.RESULTS)).steps == (replace(self.STEP, results=self.RESULTS),)
+
+    async def test_results_of_an_earlier_step_are_replaced_by_its_number(self, store: Store) -> None:
+        turn = await begin(store, "a")
+        for _ in range(2):
+            await store.begin_step(turn.id, self.STEP, sent=SENT)
+            await store.finish_step(turn.id, self.RESULTS)
+        first = Message(Role.USER, (ToolResult("c1", "first"),))
+        replaced = await store.finish_step(turn.id, first, step=1)
+        assert [step.results for step in replaced.steps] == [first, self.RESULTS]
+        for unknown in (0, 3, -1):
+            with pytest.raises(UsageError):
+                await store.finish_step(turn.id, first, step=unknown)
+        assert list(await store.turns("main")) == [replaced]
+
+    async def test_a_turn_does_not_end_between_a_call_and_its_results(self, store: Store) -> None:
+        turn = await begin(store, "a")
+        await store.begin_step(turn.id, self.STEP, sent=SENT)
+        with pytest.raises(UsageError):
+            await store.complete_turn(turn.id, completion(assistant("ok")))
+        with pytest.raises(UsageError):
+            await store.begin_step(turn.id, self.STEP, sent=SENT)
+        assert [stored.state for stored in await store.turns("main")] == [TurnState.OPEN]
+
+    async def test_results_without_a_call_are_not_taken(self, store: Store) -> None:
+        turn = await begin(store, "a")
+        with pytest.raises(UsageError):
+            await store.finish_step(turn.id, self.RESULTS)
+        with pytest.raises(UsageError):
+            await store.begin_step(turn.id, replace(self.STEP, results=self.RESULTS), sent=SENT)
+        assert list(await store.turns("main")) == [turn]
+
+    async def test_a_turn_that_has_ended_gets_no_steps(self, store: Store) -> None:
+        done = await exchange(store, "a", "b")
+        for turn_id in (done.id, 99):
+            with pytest.raises(UsageError):
+                await store.begin_step(turn_id, self.STEP, sent=SENT)
+            with pytest.raises(UsageError):
+                await store.finish_step(turn_id, self.RESULTS)
+
+    async def test_two_usages_are_told_apart_by_every_figure(self, store: Store) -> None:
+        turn = await begin(store, "a")
+        begun = await store.begin_step(turn.id, self.STEP, sent=SENT)
+        assert begun.steps[0].usage == USAGE
+
+
+class TestOwners:
+    @pytest.mark.requirement("OWNER-1")
+    async def test_nothing_of_another_owner_is_found(self, store: Store) -> None:
+        other = store.of("uid2")
+        await exchange(other, "the locker code is 4417", "noted")
+        await other.add_note("locker code 4417", NINE)
+        await other.add_reminder("locker", NINE, zone="UTC", at=NINE)
+        await other.put_document("locker", "4417", NINE)
+        (text_id,) = await other.save_texts(["4417"])
+        assert list(await store.search_notes("locker code", limit=9)) == []
+        assert list(await store.search_messages("locker code", limit=9)) == []
+        assert [*await store.turns("main"), *await store.segments("main"), *await store.notes()] == []
+        assert [*await store.reminders(), *await store.documents(), *await store.document_versions("locker")] == []
+        with pytest.raises(UsageError):
+            await store.load_text(text_id)
+        for taken in (store.reminder(1), store.remove_note(1), store.remove_reminder(1), store.undo_document("locker")):
+            with pytest.raises(UsageError):
+                await taken
+        assert len(await other.search_messages("locker code", limit=9)) == 1
+
+    async def test_two_owners_use_the_same_names(self, store: Store) -> None:
+        other = store.of("uid2")
+        mine, theirs = await exchange(store, "tea", "a"), await exchange(other, "tea", "b")
+        await store.put_document("work", "mine", NINE)
+        await other.put_document("work", "theirs", NINE)
+        assert (mine.number, theirs.number) == (1, 1)
+        assert list(await store.turns("main")) == [mine]
+        assert [document.text for document in await other.documents()] == ["theirs"]
+        async with store.turn_lock("main"), other.turn_lock("main"):
+            pass
+
+    async def test_the_best_matches_of_others_do_not_use_up_the_limit(self, store: Store) -> None:
+        other = store.of("uid2")
+        for _ in range(20):
+            await exchange(other, "tea tea tea", "tea")
+            await other.add_note("tea tea tea", NINE)
+        await exchange(store, "some tea in a long message about other things", "yes")
+        await store.add_note("some tea in a long note about other things", NINE)
+        assert len(await store.search_messages("tea", limit=1)) == 1
+        assert len(await store.search_notes("tea", limit=1)) == 1
+
+
+class TestTexts:
+    @in_one_store
+    @given(texts=st.lists(any_text, max_size=4))
+    async def test_every_text_comes_back_by_its_id(self, store: Store, texts: list[str]) -> None:
+        ids = await store.save_texts(texts)
+        assert ids == await store.save_texts(texts)
+        assert [await store.load_text(text_id) for text_id in ids] == texts
+
+    @pytest.mark.parametrize("unknown", ["", "0" * 16, "\0", "\ud800"])
+    async def test_an_unknown_id_is_a_usage_error(self, store: Store, unknown: str) -> None:
+        with pytest.raises(UsageError):
+            await store.load_text(unknown)
+
+
 class TestSegments:
     async def test_a_pause_begins_a_new_segment(self, store: Store) -> None:
         first = await begin(store, "a", NINE)
@@ -274,8 +417,10 @@ class TestSegments:
 
     async def test_a_refused_message_is_a_stored_message_too(self, store: Store) -> None:
         await begin(store, "a", NINE)
-        await store.refuse_turn((await begin(store, "b", NINE + 50 * MINUTE)).id)
-        assert (await begin(store, "c", NINE + 100 * MINUTE)).segment == 1
+        unsent = await begin(store, "b", NINE + 50 * MINUTE)
+        answering = await begin(store, "c", NINE)
+        await store.complete_turn(answering.id, replace(completion(assistant("ok")), refuses=(unsent.id,)))
+        assert (await begin(store, "d", NINE + 100 * MINUTE)).segment == 1
 
     async def test_a_clock_that_went_back_opens_no_segment(self, store: Store) -> None:
         await begin(store, "a", NINE)
@@ -299,12 +444,16 @@ class TestSegments:
         assert list(await store.segments("main", before=1)) == []
 
     async def test_refused_turns_are_in_no_segment(self, store: Store) -> None:
-        await store.refuse_turn((await begin(store, "never sent", NINE)).id)
-        assert list(await store.segments("main")) == []
-        await begin(store, "sent", NINE + MINUTE)
+        refused = [await begin(store, "never sent", NINE), await begin(store, "nor this", NINE + 9 * HOUR)]
+        sent = await begin(store, "sent", NINE + 9 * HOUR + MINUTE)
+        refuses = tuple(turn.id for turn in refused)
+        await store.complete_turn(
+            sent.id, replace(completion(assistant("ok"), NINE + 9 * HOUR + MINUTE), refuses=refuses)
+        )
         (segment,) = await store.segments("main")
-        assert (segment.number, segment.title, segment.turns) == (1, "sent", 1)
-        assert segment.started_at == NINE + MINUTE
+        assert (segment.number, segment.title, segment.turns) == (2, "sent", 1)
+        assert segment.started_at == NINE + 9 * HOUR + MINUTE
+        assert list(await store.segments("main", before=3)) == []
 
     @pytest.mark.parametrize(
         ("text", "title"),
@@ -339,13 +488,19 @@ class TestWindowStart:
     async def test_it_only_grows(self, store: Store) -> None:
         seen = []
         for number in (0, 1, 4, 3, -5, 9):
-            await store.move_window_start("main", number)
+            await answer_from(store, number)
             seen.append(await store.window_start("main"))
         assert seen == [1, 1, 4, 4, 4, 9]
 
     async def test_it_belongs_to_one_conversation(self, store: Store) -> None:
-        await store.move_window_start("a", 5)
-        assert await store.window_start("b") == 1
+        await answer_from(store, 5, conversation="a")
+        assert [await store.window_start(conversation) for conversation in "ab"] == [5, 1]
+
+
+async def answer_from(store: Store, start: int, *, conversation: str = "main") -> None:
+    """An exchange in whose request the turns before ``start`` were left out."""
+    turn = await begin(store, "a", conversation=conversation)
+    await store.complete_turn(turn.id, replace(completion(assistant("b")), window_start=start))
 
 
 class TestTurnLock:
@@ -386,91 +541,6 @@ class TestTurnLock:
                 await waiting
         async with store.turn_lock("main"):
             pass
-
-
-class TestReminders:
-    async def test_a_date_stays_a_date_and_a_moment_a_moment(self, store: Store) -> None:
-        moment = datetime(2026, 12, 1, 8, 30, tzinfo=timezone(timedelta(hours=1)))
-        by_date = await store.add_reminder("post", date(2026, 12, 1), zone="Europe/Berlin", at=NINE)
-        by_moment = await store.add_reminder("call", moment, zone="Europe/Berlin", at=NINE)
-        assert list(await store.active_reminders()) == [by_date, by_moment]
-        assert type(by_date.due) is date
-        assert by_date.due == date(2026, 12, 1)
-        assert type(by_moment.due) is datetime
-        assert by_moment.due == moment
-        assert by_moment.due.tzinfo is UTC
-        assert (by_date.text, by_date.zone, by_date.created_at) == ("post", "Europe/Berlin", NINE)
-
-    async def test_completed_reminder_is_no_longer_active(self, store: Store) -> None:
-        kept = await store.add_reminder("a", NINE, zone="UTC", at=NINE)
-        done = await store.add_reminder("b", NINE, zone="UTC", at=NINE)
-        completed = await store.complete_reminder(done.id, NINE + HOUR)
-        assert (completed.id, completed.text, completed.done_at) == (done.id, "b", NINE + HOUR)
-        assert list(await store.active_reminders()) == [kept]
-
-    async def test_a_reminder_is_completed_once(self, store: Store) -> None:
-        reminder = await store.add_reminder("a", NINE, zone="UTC", at=NINE)
-        await store.complete_reminder(reminder.id, NINE)
-        for unknown in (reminder.id, 0, 99, 10**30):
-            with pytest.raises(UsageError):
-                await store.complete_reminder(unknown, NINE)
-
-    @in_one_store
-    @given(due=any_moment | st.dates())
-    async def test_every_due_time_comes_back(self, store: Store, due: date) -> None:
-        reminder = await store.add_reminder("a", due, zone="UTC", at=NINE)
-        (active,) = await store.active_reminders()
-        await store.complete_reminder(reminder.id, NINE)
-        assert active == reminder
-        assert active.due == (due.astimezone(UTC) if isinstance(due, datetime) else due)
-
-
-class TestNotes:
-    async def test_notes_are_listed_by_id(self, store: Store) -> None:
-        notes = [await store.add_note(text, NINE) for text in ("b", "a", "c")]
-        assert list(await store.notes()) == notes
-        assert notes == sorted(notes, key=lambda note: note.id)
-
-    async def test_removed_note_is_gone_from_the_list_and_the_search(self, store: Store) -> None:
-        note = await store.add_note("The key is under the mat", NINE)
-        assert await store.remove_note(note.id) == note
-        assert list(await store.notes()) == []
-        assert list(await store.search_notes("key", limit=5)) == []
-
-    async def test_the_id_of_a_removed_note_is_not_given_again(self, store: Store) -> None:
-        removed = await store.add_note("a", NINE)
-        await store.remove_note(removed.id)
-        assert (await store.add_note("b", NINE)).id != removed.id
-
-    async def test_a_note_that_is_not_there_cannot_be_removed(self, store: Store) -> None:
-        for unknown in (0, 5, 10**30):
-            with pytest.raises(UsageError):
-                await store.remove_note(unknown)
-
-
-class TestDocuments:
-    async def test_documents_are_listed_by_name(self, store: Store) -> None:
-        names = ["b", "", "é", "B", "\ud800", "😀", "a\0", "a"]
-        for name in names:
-            await store.put_document(name, name, NINE)
-        assert [document.name for document in await store.documents()] == sorted(names)
-
-    async def test_a_new_text_replaces_the_old_one_and_is_enabled(self, store: Store) -> None:
-        await store.put_document("work", "old", NINE)
-        await store.enable_document("work", False)
-        replaced = await store.put_document("work", "new", NINE + HOUR)
-        assert (replaced.text, replaced.enabled, replaced.updated_at) == ("new", True, NINE + HOUR)
-        assert list(await store.documents()) == [replaced]
-
-    async def test_a_document_is_switched_off_and_on(self, store: Store) -> None:
-        await store.put_document("work", "text", NINE)
-        assert (await store.enable_document("work", False)).enabled is False
-        assert [document.enabled for document in await store.documents()] == [False]
-        assert (await store.enable_document("work", True)).enabled is True
-
-    async def test_a_document_that_is_not_there_cannot_be_switched(self, store: Store) -> None:
-        with pytest.raises(UsageError):
-            await store.enable_document("work", True)
 
 
 class TestSearch:
@@ -562,7 +632,7 @@ class TestSearch:
         ]
 
     async def test_refused_turn_is_not_in_the_search(self, store: Store) -> None:
-        await store.refuse_turn((await begin(store, "train")).id)
+        await refuse(store, await begin(store, "train"))
         assert list(await store.search_messages("train", limit=5)) == []
 
     async def test_tool_calls_are_not_in_the_search(self, store: Store) -> None:

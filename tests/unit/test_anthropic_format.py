@@ -365,7 +365,7 @@ async def test_a_model_reads_usage_as_its_profile_was_told_to() -> None:
         options: dict[str, Any] = {"name": "m", "framing": choose_framing(profile), "max_output_tokens": 9}
         with serving() as server:
             server.answer = answer
-            model = AnthropicModel(profile, **options, api_key="k", base_url=server.url, max_retries=0)
+            model = AnthropicModel(profile, **options, api_key="k", base_url=server.url)
             request = model.encode(Window("", "", (), "", (user("q"),)))
             (*_, finished) = [event async for event in model.stream(request)]
             await model.close()

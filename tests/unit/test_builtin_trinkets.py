@@ -25,8 +25,8 @@ from frontmind.trinkets import (
     ToolHintsTrinket,
 )
 from frontmind.trinkets.memory import excerpt
-from frontmind.trinkets.reminders import Urgency, describe_due, urgency_of
 from frontmind.trinkets.time import describe_duration, describe_zone
+from frontmind.values.due import Urgency, describe_due, urgency_of
 from frontmind.values.message import assistant, user
 from frontmind.values.records import Document, HitKind, Reminder, SearchHit, Segment
 from frontmind.values.usage import Usage
@@ -233,7 +233,8 @@ def test_a_date_stays_the_same_date_in_every_zone(zone: ZoneInfo) -> None:
 def test_a_moment_is_told_in_the_zone_of_the_person() -> None:
     due = reminder(utc(30, 23, 30))
     assert describe_due(due, MONDAY) == "Tue 1 Dec 2026, 00:30"
-    assert describe_due(due, MONDAY.astimezone(NEW_YORK)) == "Mon 30 Nov 2026, 18:30"
+    in_new_york = "Mon 30 Nov 2026, 18:30 (Tue 1 Dec 2026, 00:30 Europe/Berlin)"
+    assert describe_due(due, MONDAY.astimezone(NEW_YORK)) == in_new_york
     assert urgency_of(due, MONDAY) is Urgency.COMING
     assert urgency_of(due, MONDAY.astimezone(NEW_YORK)) is Urgency.TODAY
 
@@ -362,8 +363,8 @@ async def test_search_results_are_shown_until_the_turn_is_answered() -> None:
     trinket = GetContextTrinket()
     detach = trinket.attach(bus)
     update = UpdateTrinketEvent("context_search_results", turn(MONDAY))
-    trinket.show('the "fence"', [note(4, "green"), message(2, "user", "Fence?")])
-    trinket.show("sea", [])
+    trinket.show('the "fence"', [note(4, "green"), message(2, "user", "Fence?")], MONDAY)
+    trinket.show("sea", [], MONDAY)
     await bus.publish(update)
     await bus.publish(update)
     await bus.publish(completed(turn(MONDAY)))
@@ -371,11 +372,11 @@ async def test_search_results_are_shown_until_the_turn_is_answered() -> None:
     detach()
     shown = (
         "<context_search_results>\n"
-        '<search query="the &quot;fence&quot;">\n'
+        '<search query="the &quot;fence&quot;" observed="2026-11-30 09:15">\n'
         '<memory id="n4" noted="2026-11-02 00:30">green</memory>\n'
         '<message by="user" at="2026-11-02 13:00">Fence?</message>\n'
         "</search>\n"
-        '<search query="sea">Nothing was found outside of this conversation.</search>\n'
+        '<search query="sea" observed="2026-11-30 09:15">Nothing was found outside of this conversation.</search>\n'
         "</context_search_results>"
     )
     assert [event.content for event in heard] == [shown, shown, ""]
@@ -385,7 +386,7 @@ async def test_a_detached_search_trinket_no_longer_hears_of_answered_turns() -> 
     bus = EventBus()
     trinket = GetContextTrinket()
     trinket.attach(bus)()
-    trinket.show("sea", [])
+    trinket.show("sea", [], MONDAY)
     await bus.publish(completed(turn(MONDAY)))
     assert "Nothing was found" in await said(trinket, turn(MONDAY))
 
@@ -393,7 +394,7 @@ async def test_a_detached_search_trinket_no_longer_hears_of_answered_turns() -> 
 async def test_search_results_do_not_change_with_the_list_that_was_passed() -> None:
     trinket = GetContextTrinket()
     hits = [note(4, "green")]
-    trinket.show("fence", hits)
+    trinket.show("fence", hits, MONDAY)
     hits.clear()
     assert "green" in await said(trinket, turn(MONDAY))
 
@@ -407,19 +408,6 @@ class Documents:
 
     async def documents(self) -> Sequence[Document]:
         return self._documents
-
-
-async def test_enabled_documents_stand_in_the_system_prompt_without_any_time() -> None:
-    documents = (
-        Document("a", "Tea & <honey>", enabled=True, updated_at=utc(1)),
-        Document("b", "off", enabled=False, updated_at=utc(1)),
-        Document("c", "Trains", enabled=True, updated_at=utc(1)),
-    )
-    content = await said(DomaindocTrinket(Documents(*documents)), turn(MONDAY))
-    assert content == (
-        '<domaindoc>\n<document name="a">Tea &amp; &lt;honey&gt;</document>\n'
-        '<document name="c">Trains</document>\n</domaindoc>'
-    )
 
 
 TOOLS = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any, cast
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from frontmind.errors import UsageError
 from frontmind.trinkets.markup import Element, render
 from frontmind.values.section import PLACEMENT_NOTIFICATION, PLACEMENT_SYSTEM, RULE, Author, Section
+from frontmind.window.framing import section_digest
 from frontmind.working_memory.composer import (
     HEADER,
     NOTIFICATION_ORDER,
@@ -171,7 +173,7 @@ def test_one_dict_keeps_content_cache_policy_and_placement_of_each_section() -> 
     composer.add_section("weather", "sun", placement=PLACEMENT_NOTIFICATION)
     composer.add_section("news", "old", cache_policy=True, placement=PLACEMENT_SYSTEM)
     composer.add_section("news", "new", placement=PLACEMENT_NOTIFICATION)
-    assert SectionData._fields == ("content", "cache_policy", "placement", "author")
+    assert SectionData._fields == ("content", "cache_policy", "placement", "author", "observed_at")
     assert SectionData("c", True, "system").author is Author.OTHERS
     assert [value for value in vars(composer).values() if isinstance(value, dict)] == [
         {
@@ -213,3 +215,19 @@ def test_an_unknown_placement_is_refused_and_the_two_constants_are_named(placeme
         composer.add_section("news", "text", placement=cast(Any, placement))
     assert "'news'" in str(caught.value)
     assert composer.section("news") is None
+
+
+@pytest.mark.requirement("TIME-1")
+def test_a_section_of_the_notification_center_says_when_it_was_observed_and_does_not_change_with_it() -> None:
+    sections = []
+    for minute in (15, 16):
+        composer = SystemPromptComposer()
+        at = datetime(2026, 11, 30, 9, minute, tzinfo=UTC)
+        composer.add_section("a", "<a>\nx\n</a>", placement=PLACEMENT_NOTIFICATION, observed_at=at)
+        composer.add_section("b", "<b>\nx\n</b>", placement=PLACEMENT_SYSTEM, observed_at=at)
+        sections.append({section.name: section for section in composer.compose().sections})
+    first, second = sections
+    assert first["a"].content == '<a observed="2026-11-30 09:15">\nx\n</a>'
+    assert second["a"].content == '<a observed="2026-11-30 09:16">\nx\n</a>'
+    assert section_digest(first["a"]) == section_digest(second["a"])
+    assert first["b"].content == second["b"].content == "<b>\nx\n</b>"

@@ -39,7 +39,7 @@ async def heard(events: AsyncIterator[StreamEvent]) -> tuple[list[str], Finished
         assert finished is None
         if isinstance(event, TextDelta):
             pieces.append(event.text)
-        else:
+        elif isinstance(event, Finished):
             finished = event
     assert finished is not None
     return pieces, finished
@@ -174,6 +174,43 @@ def test_a_script_is_a_json_list_of_texts(tmp_path: Path) -> None:
     path = tmp_path / "talk.json"
     path.write_text('["one", "zwei Grüße"]', encoding="utf-8")
     assert read_script(path) == ["one", "zwei Grüße"]
+
+
+def test_an_object_in_a_script_is_a_reply_with_its_calls_numbered(tmp_path: Path) -> None:
+    path = tmp_path / "talk.json"
+    calls = '[{"name": "add", "arguments": {"b": 2, "a": "ü"}}, {"name": "list"}]'
+    path.write_text(f'[{{"text": "One moment.", "calls": {calls}}}, {{"calls": {calls}}}, {{"text": "Done."}}, {{}}]')
+    called = (ToolCall("c1", "add", '{"a":"ü","b":2}'), ToolCall("c2", "list", "{}"))
+    assert read_script(path) == [
+        Message(Role.ASSISTANT, (Text("One moment."), *called)),
+        Message(Role.ASSISTANT, called),
+        assistant("Done."),
+        assistant(""),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("item", "reason"),
+    [
+        ('{"txt": "a"}', "item 2 of .* has the key 'txt'; the keys are text and calls"),
+        ('{"text": 5}', "item 2 of .*: text must be a text in quotes"),
+        ('{"calls": {}}', "item 2 of .*: calls must be a list such as"),
+        ('{"calls": ["a"]}', "item 2 of .*, call 1 must be an object such as"),
+        ('{"calls": [{"name": "a"}, {"arguments": {}}]}', "item 2 of .*, call 2: name must be the name of a tool"),
+        ('{"calls": [{"name": ""}]}', "item 2 of .*, call 1: name must be the name of a tool"),
+        ('{"calls": [{"name": "a", "arguments": "{}"}]}', "item 2 of .*, call 1: arguments must be an object"),
+        ('{"calls": [{"name": "a", "args": {}}]}', "item 2 of .*, call 1 has the key 'args'"),
+        ("null", "item 2 of .* is neither a text nor an object"),
+        ('{"calls": [{"name": "a", "arguments": {"b": NaN}}]}', "is not valid JSON"),
+    ],
+)
+def test_an_item_of_a_script_that_cannot_be_used_is_named(item: str, reason: str, tmp_path: Path) -> None:
+    path = tmp_path / "talk.json"
+    path.write_text(f'["one", {item}]')
+    with pytest.raises(UsageError, match=reason) as caught:
+        read_script(path)
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.requirement("CLI-1")

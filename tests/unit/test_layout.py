@@ -389,9 +389,9 @@ def test_a_shown_window_has_its_tools() -> None:
     built = BuiltWindow(window, TurnContext("main", 1, START), read_turns([]), ())
     shown: Any = window_json(Preview(built, {"messages": []}, Background(START)), selection)
     assert shown["tools"] == [
-        {"name": "look", "description": "Looks.", "parameters": {"type": "object"}},
-        {"name": "remind", "description": None, "parameters": {"type": "object"}, "strict": True},
-        {"name": "search", "wire": "anthropic", "data": {"type": "web_search"}},
+        {"name": "look", "description": "Looks.", "parameters": {"type": "object"}, "tokens": 8},
+        {"name": "remind", "description": None, "parameters": {"type": "object"}, "strict": True, "tokens": 7},
+        {"name": "search", "wire": "anthropic", "data": {"type": "web_search"}, "tokens": 6},
     ]
     assert [block.name for block in read_request(shown).blocks] == ["look", "remind", "search", ""]
 

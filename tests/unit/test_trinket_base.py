@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import contextvars
 import gc
 import inspect
+import logging
 import subprocess
 import sys
 import threading
@@ -31,7 +34,9 @@ from frontmind.trinkets import (
     TrinketPlacement,
 )
 from frontmind.trinkets import base as base_module
+from frontmind.trinkets.budget import fits
 from frontmind.trinkets.markup import Body, Element, parse
+from frontmind.values.harmless import one_line
 from frontmind.values.section import PLACEMENT_NOTIFICATION, PLACEMENT_SYSTEM
 
 NOW = datetime(2026, 11, 30, 9, 15, tzinfo=UTC)
@@ -94,7 +99,7 @@ def notice(event: TrinketContentEvent) -> Element:
 def join_threads() -> None:
     """Wait for the calls that were given up and may end now."""
     for thread in threading.enumerate():
-        if thread.name == "frontmind-trinket":
+        if thread.name in ("frontmind-generate_content", "frontmind-shorten"):
             thread.join(timeout=10)
             assert not thread.is_alive()
 
@@ -271,7 +276,7 @@ def test_the_placements_are_two_constants_and_the_enum_uses_them() -> None:
 @pytest.mark.parametrize("kind", [Says, SaysInThread])
 async def test_an_update_is_answered_with_the_rendered_section_and_its_placement(kind: type[Says]) -> None:
     event = await answer(kind("a < b"))
-    assert event == TrinketContentEvent("says", "<says>\na &lt; b\n</says>", "system", cache_policy=False)
+    assert event == TrinketContentEvent("says", "<says>\na &lt; b\n</says>", "system", observed_at=NOW)
     assert (await answer(kind([Element("item", "x", {"id": "1"})]))).content == (
         '<says>\n<item id="1">x</item>\n</says>'
     )
@@ -367,13 +372,14 @@ async def test_two_trinkets_that_wait_for_each_other_both_finish_in_threads() ->
         (KeyError(), "KeyError"),
         (OSError("two\n  lines"), "OSError: two lines"),
         (TimeoutError("the database did not answer"), "TimeoutError: the database did not answer"),
-        (RuntimeError("x" * 500), "RuntimeError: " + "x" * 186),
+        (RuntimeError("x" * 500), "RuntimeError: " + "x" * 185 + "…"),
     ],
     ids=lambda value: type(value).__name__,
 )
 async def test_a_trinket_that_raises_says_that_it_is_unavailable_and_since_when(
     kind: type[Says], error: Exception, reason: str, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level(logging.INFO)
     event = await answer(kind(error))
     assert event.content == "<says>\nUnavailable since 2026-11-30 09:15.\n</says>"
     assert event.failure is not None
@@ -585,6 +591,81 @@ async def test_the_last_good_text_stays_as_it_was_when_the_trinket_changes_its_o
     assert notice(failed).body == (Element("item", "one"),)
 
 
+class Shortens(EventAwareTrinket):
+    """Says too much, and shortens it as it was told to."""
+
+    section_name = "long"
+    token_budget = 30
+
+    def __init__(self, shorten: Callable[[], Body]) -> None:
+        self._shorten = shorten
+        self.calls = 0
+
+    async def generate_content(self, context: TurnContext) -> str:
+        self.calls += 1
+        return "word " * 1000
+
+    def shorten(self, body: Body, budget: int) -> Body:
+        return self._shorten()
+
+
+@pytest.mark.requirement("RULE-10")
+async def test_a_rule_of_shortening_that_blocks_holds_neither_the_turn_nor_the_others(release: threading.Event) -> None:
+    def block() -> str:
+        release.wait(timeout=60)
+        return "few words"
+
+    trinket = Shortens(block)
+    trinket.time_limit = SHORT
+    first, other, again = await asyncio.gather(
+        answer(trinket), answer(Says("fine")), asyncio.sleep(0, "the loop is free")
+    )
+    assert first.failure is not None
+    assert first.failure.reason == "no answer within 0.05 s"
+    assert (other.failure, again) == (None, "the loop is free")
+    second = await answer(trinket, at(1))
+    assert second.failure is not None
+    assert trinket.calls == 1
+    release.set()
+    join_threads()
+    trinket.time_limit = 30
+    third = await answer(trinket, at(2))
+    assert (third.content, third.failure, third.shortened) == ("<long>\nfew words\n</long>", None, True)
+
+
+async def test_generating_and_shortening_have_one_time_limit_together(release: threading.Event) -> None:
+    class Slow(Shortens):
+        time_limit = 1.0
+
+        async def generate_content(self, context: TurnContext) -> str:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(asyncio.Event().wait(), timeout=0.9)
+            return "word " * 1000
+
+    def block() -> str:
+        release.wait(timeout=60)
+        return "few words"
+
+    began = asyncio.get_running_loop().time()
+    event = await answer(Slow(block))
+    assert asyncio.get_running_loop().time() - began < 1.6
+    assert event.failure is not None
+    assert event.failure.reason == "no answer within 1 s"
+
+
+async def test_a_rule_of_shortening_runs_in_a_thread_with_the_caller_s_context() -> None:
+    asked = contextvars.ContextVar("asked", default="nobody")
+    asked.set("the turn")
+    where: list[tuple[bool, str]] = []
+
+    def note() -> str:
+        where.append((threading.current_thread() is threading.main_thread(), asked.get()))
+        return "few words"
+
+    await answer(Shortens(note))
+    assert where == [(False, "the turn")]
+
+
 @pytest.mark.requirement("RULE-10")
 def test_a_blocking_trinket_does_not_keep_the_process_from_ending() -> None:
     program = """
@@ -606,3 +687,51 @@ asyncio.run(bus.publish(UpdateTrinketEvent("hangs", TurnContext("main", 1, datet
 """
     ended = subprocess.run([sys.executable, "-c", program], timeout=30, capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stderr) == (0, "")
+
+
+# --- hints that are too many -------------------------------------------------------------------------------------
+
+
+class Hints:
+    """The tools of a server with many of them."""
+
+    def __init__(self, number: int, summary: str) -> None:
+        self.hints = tuple((f"server__tool_{index:04}", summary) for index in range(number))
+
+
+async def hints_said(number: int, summary: str) -> str:
+    tools = (trinkets.ToolDescription("/remind", "add a reminder"), trinkets.ToolDescription("/search", "search"))
+    trinket = ToolHintsTrinket(tools, Hints(number, summary))
+    event = await answer(trinket)
+    body = notice(event).body
+    assert isinstance(body, str)
+    assert fits(body, trinket.token_budget)
+    assert event.shortened == (len(body.splitlines()) != number + 2)
+    return body
+
+
+async def test_hints_that_fit_are_said_whole() -> None:
+    body = await hints_said(50, "x" * 150)
+    assert body.splitlines()[2] == f"server__tool_0000: {'x' * 150} (load_tool shows how)"
+
+
+@pytest.mark.parametrize(("number", "length"), [(120, 100), (150, 60), (300, 30)])
+async def test_hints_that_are_too_long_are_all_shortened_alike_and_all_named(number: int, length: int) -> None:
+    body = await hints_said(number, "what it does " * 15)
+    first, second, how, *lines = body.splitlines()
+    assert (first, second) == ("/remind: add a reminder", "/search: search")
+    assert how == "load_tool shows how to use each of these:"
+    assert [line.partition(": ")[0] for line in lines] == [name for name, _ in Hints(number, "").hints]
+    assert {line.partition(": ")[2] for line in lines} == {one_line("what it does " * 15, length)}
+
+
+async def test_of_hundreds_of_tools_every_name_is_said() -> None:
+    body = await hints_said(800, "what it does " * 15)
+    assert body == (
+        "/remind, /search\nload_tool shows how to use each of these:\n"
+        + ", ".join(name for name, _ in Hints(800, "").hints)
+    )
+
+
+async def test_where_even_the_names_are_too_many_it_says_that_they_were_cut() -> None:
+    assert (await hints_said(10_000, "what it does")).endswith("(cut here: it was too long)")

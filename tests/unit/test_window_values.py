@@ -160,6 +160,15 @@ def test_a_zone_is_found_by_its_iana_name(name: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "name",
+    ["localtime", "posixrules", "Factory", "factory", "right/Europe/Berlin", "posix/Europe/Berlin", "Right/UTC"],
+)
+def test_what_a_zone_database_has_beside_its_zones_is_refused(name: str) -> None:
+    with pytest.raises(UsageError, match="IANA name such as Europe/Berlin"):
+        find_zone(name)
+
+
+@pytest.mark.parametrize(
     "name", ["", "Mars/Olympus", "Europe", "../../etc/passwd", "/etc/localtime", "a\0b", "\ud800", " UTC", "x" * 5000]
 )
 def test_an_unknown_zone_is_refused_with_examples(name: str) -> None:

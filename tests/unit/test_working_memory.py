@@ -300,7 +300,7 @@ async def test_a_trinket_that_recovers_is_no_longer_reported() -> None:
     assert len((await bench.compose()).failures) == 1
     event = await bench.compose()
     assert event.failures == ()
-    assert "<weather>\nsun\n</weather>" in event.notification_center
+    assert '<weather observed="2026-11-30 09:16">\nsun\n</weather>' in event.notification_center
 
 
 @pytest.mark.requirement("RULE-9")

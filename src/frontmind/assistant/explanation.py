@@ -18,13 +18,12 @@ from frontmind.providers.reading import read_request
 from frontmind.values.records import Turn
 from frontmind.values.section import PLACEMENT_NOTIFICATION, PLACEMENT_SYSTEM, SectionFailure
 from frontmind.values.usage import Usage
-from frontmind.window.blocks import PLACEMENT_HISTORY, PLACEMENT_TURN
+from frontmind.window.blocks import PLACEMENT_HISTORY, PLACEMENT_TOOLS, PLACEMENT_TURN
 from frontmind.window.choice import ClosedThinking, FramingChoice
 from frontmind.window.framing import section_digest
 from frontmind.window.layout import CENTER, Area, Block, Layout
 from frontmind.window.window import Window
 
-PLACEMENT_TOOLS = "tools"
 _KEPT_UNCHANGED = "unchanged since it was said in an earlier turn, and this framing keeps what was said"
 
 

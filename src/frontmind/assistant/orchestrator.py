@@ -1,4 +1,4 @@
-"""The orchestrator runs a turn: store the message, gather, compose, encode, stream, store the reply.
+"""The orchestrator runs a turn: store the message, gather, compose, encode, stream, run tools, store the reply.
 
 It owns no state of the conversation: everything that matters is in the store before and after each step, so a
 process that dies in between loses nothing that was accepted.
@@ -8,59 +8,36 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import timedelta
-from typing import Any
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import replace
+from typing import Any, Final
 
-from frontmind.assistant.report import SystemChange, TurnReport
+from frontmind.assistant.calls import acceptable, numbered, tool_calls
+from frontmind.assistant.keeping import TurnKeeper
+from frontmind.assistant.listening import Heard, listen
+from frontmind.assistant.report import SystemChange, ToolEnded, ToolStarted, ToolUse, TurnEvent, TurnReport
+from frontmind.assistant.running import RunningTurn
+from frontmind.assistant.steadiness import SEGMENT_PAUSE
 from frontmind.assistant.window_builder import BuiltWindow, WindowBuilder
 from frontmind.continuum.fit import window_start_to_fit
-from frontmind.continuum.history import unanswered_turns
+from frontmind.continuum.history import unanswered, unanswered_turns
 from frontmind.errors import ModelError, RequestRefused, UsageError, WindowTooLarge
-from frontmind.events import EventBus, TurnCompletedEvent
-from frontmind.providers.estimate import estimate_request, estimate_tokens
-from frontmind.providers.protocol import Finished, Model, Request, TextDelta
+from frontmind.events import EventBus
+from frontmind.providers.protocol import Finished, Model, Request, StopReason
 from frontmind.stores.protocols import Store
+from frontmind.tools.runner import ToolRunner, ToolsCancelled
 from frontmind.values.clock import Clock
-from frontmind.values.message import Message, assistant, user
-from frontmind.values.records import Completion, Sent, Turn
-from frontmind.values.section import PLACEMENT_SYSTEM
-from frontmind.values.usage import Usage
+from frontmind.values.message import Message, Role, user
+from frontmind.values.parts import ToolCall, ToolResult
+from frontmind.values.records import Turn
+from frontmind.values.section import PLACEMENT_SYSTEM, Section
+from frontmind.values.usage import add_usages
 from frontmind.window.blocks import message_text
-from frontmind.window.framing import kept_notices, notification_fingerprint, prefix_identity, system_fingerprint
+from frontmind.window.framing import TOOLS, system_fingerprint
 from frontmind.window.normalise import normalise
 
-SEGMENT_PAUSE = timedelta(minutes=60)
-
-
-@dataclass(frozen=True, slots=True)
-class _Prepared:
-    """Everything that is fixed before the model is called; the last three become true only with its answer.
-
-    Attributes:
-        start: the number of the first turn in the window.
-        left_out: how many turns have left it for this.
-        set_aside: earlier unanswered turns that are not sent, because with them the request was refused.
-    """
-
-    built: BuiltWindow
-    request: Request
-    start: int
-    left_out: int
-    set_aside: tuple[Turn, ...]
-
-
-@dataclass(slots=True)
-class _Received:
-    """What has come from the model so far."""
-
-    pieces: list[str] = field(default_factory=list)
-    first_at: float | None = None
-
-    @property
-    def text(self) -> str:
-        return "".join(self.pieces)
+STEP_LIMIT: Final = 16
+"""How often in one turn the model may call tools."""
 
 
 class Orchestrator:
@@ -73,6 +50,9 @@ class Orchestrator:
         builder: makes the window; on the same bus and conversation.
         clock: the only clock of the turn.
         conversation: the conversation's name.
+        tools: answers the model's calls; without it a call is kept as text.
+        sees: told of the messages that the model will see, when a turn begins.
+        step_limit: how often in one turn the model may call tools.
         timer: seconds from an arbitrary start, for durations.
     """
 
@@ -85,81 +65,84 @@ class Orchestrator:
         builder: WindowBuilder,
         clock: Clock,
         conversation: str,
+        tools: ToolRunner | None = None,
+        sees: Callable[[Sequence[Message]], None] = lambda messages: None,
+        step_limit: int = STEP_LIMIT,
         timer: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._store = store
         self._model = model
-        self._bus = bus
         self._builder = builder
         self._clock = clock
         self._conversation = conversation
+        self._tools = tools
+        self._sees = sees
+        self._step_limit = step_limit
         self._timer = timer
+        self._keeper = TurnKeeper(store=store, model=model, bus=bus, clock=clock, conversation=conversation)
 
-    async def run_turn(self, text: str, *, on_text: Callable[[str], None] | None = None) -> TurnReport:
+    async def run_turn(
+        self,
+        text: str,
+        *,
+        on_text: Callable[[str], None] = lambda piece: None,
+        on_event: Callable[[TurnEvent], None] = lambda event: None,
+    ) -> TurnReport:
         """Answer a message. When this returns, the reply is stored.
 
         Args:
             text: the user message; accepted, and on disk, before the model is called.
             on_text: called with each piece of the reply as it comes.
+            on_event: called when a tool begins or ends, and when the model is asked again.
 
         Raises:
             UsageError: the message is blank; nothing was stored.
             RequestRefused: the provider does not take this request. The message waits and goes along with the next
                 one; when that one is taken only without it, it is set aside, kept and no longer sent.
-            ModelError: the model failed. What it had said is kept as an interrupted reply; a message without any
-                reply is kept and sent along with the next one.
+            ModelError: the model failed. What it had said, and what its tools had done, is kept as an interrupted
+                reply; a message without any of it is kept and sent along with the next one.
             RequiredSectionFailed: a required trinket failed; the message is kept as above.
-            asyncio.CancelledError: the turn was cancelled; what had been said is kept as above.
+            asyncio.CancelledError: the turn was cancelled; what had been said and done is kept as above.
         """
         if not text.strip():
             raise UsageError("the message is empty; write something")
         async with self._store.turn_lock(self._conversation):
-            before, start = await self._builder.read()
+            before, first = await self._builder.read()
+            before = await self._keeper.settle(before)
             turn = await self._store.begin_turn(
                 self._conversation, user(text), self._clock.now(), segment_pause=SEGMENT_PAUSE
             )
             try:
-                return await self._attempt(turn, before, start, on_text)
+                running = await self._open(turn, before, first, ())
+                return await self._run(running, on_text, on_event)
             except RequestRefused:
                 waiting = unanswered_turns(before)
                 if not waiting:
                     raise
             # An earlier message went along, and may be what was refused. Only the answer to this one alone proves it.
             alone = [earlier for earlier in before if earlier not in waiting]
-            return await self._attempt(turn, alone, start, on_text, set_aside=tuple(waiting))
+            running = await self._open(turn, alone, first, tuple(waiting))
+            return await self._run(running, on_text, on_event)
 
-    async def _attempt(
-        self,
-        turn: Turn,
-        before: Sequence[Turn],
-        first: int,
-        on_text: Callable[[str], None] | None,
-        *,
-        set_aside: tuple[Turn, ...] = (),
-    ) -> TurnReport:
-        """Ask until the window is small enough for the provider, which may be the only one that knows the limit."""
-        start = first
-        while True:
-            prepared = await self._prepare(turn, before, first, start, set_aside)
-            try:
-                return await self._ask(turn, prepared, on_text)
-            except WindowTooLarge as error:
-                room = error.limit - min(self._model.max_output_tokens, error.limit // 4)
-                following = window_start_to_fit(before, start=prepared.start, tokens=error.tokens, room=room)
-                if following is None:
-                    raise
-                start = following
+    async def _open(self, turn: Turn, before: Sequence[Turn], first: int, set_aside: tuple[Turn, ...]) -> RunningTurn:
+        built, request, start = await self._prepare(turn, before, first, ())
+        running = RunningTurn(turn, before, first, start, set_aside, built, built.window, request)
+        running.sent = await self._keeper.what_is_sent(running)
+        self._sees(built.window.history)
+        return running
 
     async def _prepare(
-        self, turn: Turn, before: Sequence[Turn], first: int, start: int, set_aside: tuple[Turn, ...]
-    ) -> _Prepared:
+        self, turn: Turn, before: Sequence[Turn], start: int, steps: Sequence[tuple[Message, Message]]
+    ) -> tuple[BuiltWindow, Request, int]:
         """Compose and encode; turns leave the window until it fits into the model's context."""
         while True:
             built = await self._builder.for_turn(turn, before, window_start=start, reader=self._model)
+            for said, results in steps:
+                built = replace(built, window=built.window.extended(said, results))
             request = self._model.encode(built.window)
             following = await self._start_that_fits(before, start, request)
             if following is None:
-                return _Prepared(built, request, start, left_out=start - first, set_aside=set_aside)
+                return built, request, start
             start = following
 
     async def _start_that_fits(self, turns: Sequence[Turn], start: int, request: Request) -> int | None:
@@ -178,118 +161,174 @@ class Orchestrator:
         following = window_start_to_fit(turns, start=start, tokens=counted.tokens, room=room)
         if following is None:
             raise WindowTooLarge(
-                f"the message is too large for {self._model.name}: with it the window has {counted.tokens} tokens, "
-                f"and {room} fit; shorten it or choose a model with a larger context",
+                f"this turn is too large for {self._model.name}: with it the window has {counted.tokens} tokens, "
+                f"and {room} fit; shorten the message or choose a model with a larger context",
                 model=self._model.name,
                 tokens=counted.tokens,
                 limit=limit,
             )
         return following
 
-    async def _ask(self, turn: Turn, prepared: _Prepared, on_text: Callable[[str], None] | None) -> TurnReport:
-        change = await self._changed_system(prepared.built)
-        expected = await self._model.expected_cached(prepared.request)
-        request_hash = await self._store.save_request(prepared.request)
-        received = _Received()
+    async def _run(
+        self, running: RunningTurn, on_text: Callable[[str], None], on_event: Callable[[TurnEvent], None]
+    ) -> TurnReport:
+        change = await self._changed_system(running.built)
         started = self._timer()
         answered = False
         try:
-            finished = await self._receive(prepared.request, received, on_text)
+            while True:
+                try:
+                    finished = await self._ask(running, on_text, on_event)
+                except WindowTooLarge as error:
+                    await self._leave_out(running, error)
+                    continue
+                if self._tools is None or not self._goes_on(running, finished):
+                    break
+                await self._step(running, finished, self._tools, on_event)
             answered = True
         except RequestRefused as error:
-            if not received.text.strip():
+            if not running.heard.text.strip() and not running.steps:
                 raise
-            # What was said is kept, so the turn is answered; only its end is missing.
+            if running.steps and not running.heard.text:
+                # Everything but the newest results was taken before. Sent again, they would be refused for ever.
+                await _to_the_end(self._keeper.refuse_results(running))
+            # What was said and done is kept, so the turn is answered; only its end is missing.
             raise ModelError(f"the reply broke off: {error}", model=self._model.name) from error
         finally:
             if not answered:
-                await _to_the_end(self._keep_interrupted(turn, prepared, request_hash, received.text))
+                await _to_the_end(self._keeper.keep_interrupted(running))
         seconds = self._timer() - started
-        await _to_the_end(self._keep(turn, prepared, request_hash, finished.message, finished.usage, interrupted=False))
+        # A call that nothing answers would make the history invalid: it stays as text.
+        reply = normalise([user("?"), finished.message]).messages[1]
+        await _to_the_end(self._keeper.keep(running, reply, finished.usage, interrupted=False))
+        return self._report(running, replace(finished, message=reply), change, started, seconds)
+
+    def _goes_on(self, running: RunningTurn, finished: Finished) -> bool:
+        # What was refused is not carried out either, whatever stood in front of the refusal.
+        called = tool_calls(finished.message) and finished.stop is not StopReason.REFUSAL
+        return bool(called) and len(running.steps) <= self._step_limit
+
+    async def _ask(
+        self, running: RunningTurn, on_text: Callable[[str], None], on_event: Callable[[TurnEvent], None]
+    ) -> Finished:
+        running.heard = Heard()
+        expected = await self._model.expected_cached(running.request)
+        running.request_hash = await self._store.save_request(running.request)
+        try:
+            finished = await listen(
+                self._model,
+                running.request,
+                running.heard,
+                sections=[section.name for section in running.window.sections],
+                timer=self._timer,
+                on_text=on_text,
+                on_retry=on_event,
+            )
+        finally:
+            running.note_heard()
+        running.usages.append(finished.usage)
+        running.expected.append(expected)
+        return finished
+
+    async def _leave_out(self, running: RunningTurn, error: WindowTooLarge) -> None:
+        """Let old turns leave the window: by the sizes that the provider told, or half of it where it told none.
+
+        Raises:
+            WindowTooLarge: none is left.
+        """
+        if error.tokens is not None and error.limit is not None:
+            tokens, room = error.tokens, error.limit - min(self._model.max_output_tokens, error.limit // 4)
+        else:
+            tokens = room = (await self._model.count_request(running.request)).tokens
+        following = window_start_to_fit(running.before, start=running.start, tokens=tokens, room=room)
+        if following is None:
+            raise error
+        await self._move(running, following)
+
+    async def _move(self, running: RunningTurn, start: int) -> None:
+        running.built, running.request, running.start = await self._prepare(
+            running.turn, running.before, start, running.steps
+        )
+        running.window = running.built.window
+        running.sent = await self._keeper.what_is_sent(running)
+        # The steps so far are sent anew, without what was said beside them before.
+        await self._keeper.note_steps(running, since=1)
+
+    async def _step(
+        self,
+        running: RunningTurn,
+        finished: Finished,
+        tools: ToolRunner,
+        on_event: Callable[[TurnEvent], None],
+    ) -> None:
+        """Carry out the calls of a reply, and make the window of the next call with their results."""
+        called = numbered(finished.message, running.window.has_call)
+        said = acceptable(called)
+        await _to_the_end(self._keeper.begin_step(running, said, finished.usage))
+        calls = tool_calls(called)
+        for call in calls:
+            on_event(ToolStarted(call))
+        try:
+            results = await self._results(running, tools, said, calls)
+        except ToolsCancelled as cancelled:
+            await _to_the_end(self._keeper.finish_step(running, said, Message(Role.USER, cancelled.results)))
+            raise
+        await _to_the_end(self._keeper.finish_step(running, said, Message(Role.USER, results)))
+        for call, result in zip(calls, results, strict=True):
+            on_event(ToolEnded(call, result))
+            running.tools.append(ToolUse(len(running.steps), call.name, result.is_error))
+        await self._extend(running)
+
+    async def _results(
+        self, running: RunningTurn, tools: ToolRunner, said: Message, calls: Sequence[ToolCall]
+    ) -> tuple[ToolResult, ...]:
+        if len(running.steps) < self._step_limit:
+            return tuple(await tools.run_calls(calls))
+        return unanswered(said, f"Not run: {self._step_limit} steps with tools are the limit of one turn. Answer now.")
+
+    async def _extend(self, running: RunningTurn) -> None:
+        """The window of the next call: the same bytes, the step, and the sections that it has changed."""
+        changed, running.built = await self._builder.changed(running.built, running.window)
+        running.window = running.window.extended(*running.steps[-1], changed=changed)
+        running.request = self._model.encode(running.window)
+        following = await self._start_that_fits(running.before, running.start, running.request)
+        if following is not None:
+            await self._move(running, following)
+        else:
+            await self._keeper.note_steps(running, since=len(running.steps))
+
+    def _report(
+        self,
+        running: RunningTurn,
+        finished: Finished,
+        change: SystemChange | None,
+        started: float,
+        seconds: float,
+    ) -> TurnReport:
+        expected = [figure for figure in running.expected if figure is not None]
+        first_cached = running.usages[0].cached
         return TurnReport(
-            turn=turn.number,
+            turn=running.turn.number,
             reply=finished.message.text,
             model=self._model.name,
             framing=self._model.framing,
-            window=prepared.built.window,
-            request=request_hash,
-            usage=finished.usage,
-            expected_cached=expected,
+            window=running.window,
+            request=running.request_hash,
+            usage=add_usages(running.usages),
+            last_usage=finished.usage,
+            expected_cached=sum(expected) if len(expected) == len(running.expected) else None,
             stop=finished.stop,
-            first_token_seconds=seconds if received.first_at is None else received.first_at - started,
+            first_token_seconds=seconds if running.first_at is None else running.first_at - started,
             seconds=seconds,
-            failures=prepared.built.failures,
-            system_change=change and replace(change, tokens=max(0, change.tokens - finished.usage.cached)),
-            left_out=prepared.left_out,
-            set_aside=len(prepared.set_aside),
-            joined=len(prepared.built.continuum.unanswered) - len(turn.user.parts),
-        )
-
-    async def _receive(self, request: Request, received: _Received, on_text: Callable[[str], None] | None) -> Finished:
-        finished: Finished | None = None
-        stream = self._model.stream(request)
-        try:
-            async for event in stream:
-                if isinstance(event, TextDelta):
-                    if received.first_at is None:
-                        received.first_at = self._timer()
-                    received.pieces.append(event.text)
-                    if on_text is not None:
-                        on_text(event.text)
-                else:
-                    finished = event
-        finally:
-            # Ends the call at the provider now, and not when the garbage collector comes by.
-            if isinstance(stream, AsyncGenerator):
-                await stream.aclose()
-        if finished is None:
-            raise ModelError(f"{self._model.name} broke off in the middle; try again", model=self._model.name)
-        if not message_text(finished.message).strip():
-            raise ModelError(f"{self._model.name} gave an empty reply; send the message again", model=self._model.name)
-        # Nothing answers a tool call yet, and a call without its result would make the history invalid.
-        return replace(finished, message=normalise([user("?"), finished.message]).messages[1])
-
-    async def _keep_interrupted(self, turn: Turn, prepared: _Prepared, request_hash: str, text: str) -> None:
-        """Keep the reply that was cut off; without one, the turn stays open and its message waits for the next."""
-        if not text.strip():
-            return
-        # Estimated: the model may be the very thing that failed.
-        usage = Usage(estimate_request(prepared.request), 0, 0, estimate_tokens(text), estimated=True)
-        await self._keep(turn, prepared, request_hash, assistant(text), usage, interrupted=True)
-
-    async def _keep(
-        self,
-        turn: Turn,
-        prepared: _Prepared,
-        request_hash: str,
-        reply: Message,
-        usage: Usage,
-        *,
-        interrupted: bool,
-    ) -> None:
-        window = prepared.built.window
-        completion = Completion(
-            reply=reply,
-            answered_at=self._clock.now(),
-            request=request_hash,
-            model=self._model.name,
-            usage=usage,
-            interrupted=interrupted,
-            system_fingerprint=system_fingerprint(window.sections),
-            sent=Sent(
-                notices=kept_notices(window, self._model.framing),
-                sections=notification_fingerprint(window.sections),
-                window_start=prepared.start,
-                head=prefix_identity(window, self._model.framing),
-            ),
-        )
-        for earlier in prepared.set_aside:
-            await self._store.refuse_turn(earlier.id)
-        if prepared.left_out:
-            await self._store.move_window_start(self._conversation, prepared.start)
-        await self._store.complete_turn(turn.id, completion)
-        await self._bus.publish(
-            TurnCompletedEvent(prepared.built.context, turn.user, reply, usage, completion.answered_at)
+            failures=running.built.failures,
+            system_change=change and replace(change, tokens=max(0, change.tokens - first_cached)),
+            left_out=running.start - running.first,
+            set_aside=len(running.set_aside),
+            joined=len(running.built.continuum.unanswered) - len(running.turn.user.parts),
+            tools=tuple(running.tools),
+            shortened=running.built.shortened,
+            scrubbed=running.scrubbed,
+            retries=running.retries,
         )
 
     async def _changed_system(self, built: BuiltWindow) -> SystemChange | None:
@@ -299,14 +338,20 @@ class Orchestrator:
         last = built.continuum.last_done
         if last is None or not last.system_fingerprint:
             return None
-        now, then = system_fingerprint(built.window.sections), last.system_fingerprint
+        now = system_fingerprint(built.window)
+        # Of a turn that nobody could bring to its end the tools were not noted.
+        then = {TOOLS: now.get(TOOLS), **last.system_fingerprint}
         changed = sorted(name for name in {*now, *then} if now.get(name) != then.get(name))
         if not changed:
             return None
-        stable = [section.content for section in built.window.sections if section.placement == PLACEMENT_SYSTEM]
+        stable = [section.content for section in _system(built.window.sections)]
         stable += [message_text(message) for message in built.window.history[:-2]]
         counted = await self._model.count_text("\n\n".join(stable))
         return SystemChange(tuple(changed), counted.tokens)
+
+
+def _system(sections: Sequence[Section]) -> list[Section]:
+    return [section for section in sections if section.placement == PLACEMENT_SYSTEM]
 
 
 async def _to_the_end(work: Coroutine[Any, Any, None]) -> None:

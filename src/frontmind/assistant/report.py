@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
-from frontmind.providers.protocol import StopReason
+from frontmind.providers.protocol import Retrying, StopReason
+from frontmind.values.parts import ToolCall, ToolResult
 from frontmind.values.section import SectionFailure
 from frontmind.values.usage import Usage
 from frontmind.window.choice import FramingChoice
@@ -25,17 +27,51 @@ class SystemChange:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolStarted:
+    """A tool begins to run."""
+
+    call: ToolCall
+
+
+@dataclass(frozen=True, slots=True)
+class ToolEnded:
+    """A tool has given its result."""
+
+    call: ToolCall
+    result: ToolResult
+
+
+TurnEvent: TypeAlias = ToolStarted | ToolEnded | Retrying
+"""What happens in a turn beside the text that comes."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolUse:
+    """A call of a tool that a turn made.
+
+    Attributes:
+        step: the number of the step, from 1.
+        is_error: whether the tool failed, or could not be called.
+    """
+
+    step: int
+    name: str
+    is_error: bool
+
+
+@dataclass(frozen=True, slots=True)
 class TurnReport:
     """One answered turn.
 
     Attributes:
         turn: its number in the conversation.
-        reply: the reply's text.
+        reply: the text of the last message.
         model: the model's name.
         framing: how the notification center was sent, and why so.
-        window: what the model saw.
-        request: the hash under which the request is stored.
-        usage: tokens as the provider counted.
+        window: what the model saw last.
+        request: the hash under which the last request is stored.
+        usage: tokens as the provider counted, of all calls of the model together.
+        last_usage: those of the last call.
         expected_cached: tokens that the cache should have given; None where no rule is known.
         stop: why the model stopped.
         first_token_seconds, seconds: from the call to the first piece of text, and to the end.
@@ -44,6 +80,10 @@ class TurnReport:
         left_out: how many turns left the window in this turn because it no longer fitted.
         joined: how many earlier unanswered messages were sent along.
         set_aside: how many earlier unanswered messages were refused with the first attempt, and are not sent again.
+        tools: the calls of tools, in their order.
+        shortened: sections that had more tokens than their budget.
+        scrubbed: how many characters of echoes of the notification center were taken out of the reply.
+        retries: how often the model was asked again because it failed before it said anything.
     """
 
     turn: int
@@ -53,6 +93,7 @@ class TurnReport:
     window: Window
     request: str
     usage: Usage
+    last_usage: Usage
     expected_cached: int | None
     stop: StopReason
     first_token_seconds: float
@@ -62,3 +103,7 @@ class TurnReport:
     left_out: int = 0
     joined: int = 0
     set_aside: int = 0
+    tools: tuple[ToolUse, ...] = ()
+    shortened: tuple[str, ...] = ()
+    scrubbed: int = 0
+    retries: int = 0

@@ -4,25 +4,37 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
+from typing import Final, Protocol
 
+from frontmind.assistant.steadiness import SEGMENT_PAUSE, hold, hold_in_turn, is_natural_break, with_sent
 from frontmind.continuum.history import Continuum, read_turns
 from frontmind.errors import RequiredSectionFailed, RunError
 from frontmind.events import ComposeSystemPromptEvent, EventBus, SystemPromptComposedEvent, TurnContext
-from frontmind.stores.protocols import ConversationStore
+from frontmind.providers.profiles.profile import Profile
+from frontmind.stores.protocols import Store
 from frontmind.values.clock import Clock
 from frontmind.values.message import Message, Role, user
-from frontmind.values.records import Turn
-from frontmind.values.section import SectionFailure
+from frontmind.values.records import SentSection, Turn
+from frontmind.values.section import (
+    PLACEMENT_NOTIFICATION,
+    PLACEMENT_SYSTEM,
+    Section,
+    SectionFailure,
+    join_sections,
+    render_notification_center,
+)
+from frontmind.values.tokens import estimate_tokens
 from frontmind.values.tool import AnyTool
+from frontmind.window.blocks import message_text
 from frontmind.window.choice import FramingChoice
+from frontmind.window.framing import section_digest
 from frontmind.window.history import History
 from frontmind.window.window import Window
 from frontmind.working_memory.base_prompt import build_base_prompt
 
 # The store has nothing under this name, so what it has of its own conversation does not mix in.
-_FOREIGN = "(a conversation that is not in the store)"
+_FOREIGN: Final = "(a conversation that is not in the store)"
 
 
 class Reader(Protocol):
@@ -34,15 +46,24 @@ class Reader(Protocol):
     @property
     def framing(self) -> FramingChoice: ...
 
+    @property
+    def profile(self) -> Profile: ...
+
 
 @dataclass(frozen=True, slots=True)
 class BuiltWindow:
-    """A window and what it was made from."""
+    """A window and what it was made from.
+
+    Attributes:
+        failures: the sections that were unavailable.
+        shortened: the names of those that had more tokens than their budget.
+    """
 
     window: Window
     context: TurnContext
     continuum: Continuum
     failures: tuple[SectionFailure, ...]
+    shortened: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +83,32 @@ class WindowBuilder:
         clock: the clock of previews; a turn brings its own moment.
         conversation: the conversation's name.
         persona: who the assistant is; begins the system prompt.
+        tools: what the model may call, in every window.
+        unopened: the names of sections whose sources are not open here: they stand as they were sent last.
+        holds: whether the system prompt keeps its bytes while a conversation runs.
     """
 
     def __init__(
-        self, *, store: ConversationStore, bus: EventBus, clock: Clock, conversation: str, persona: str
+        self,
+        *,
+        store: Store,
+        bus: EventBus,
+        clock: Clock,
+        conversation: str,
+        persona: str,
+        tools: Sequence[AnyTool] = (),
+        unopened: frozenset[str] = frozenset(),
+        holds: bool = True,
     ) -> None:
         self._store = store
         self._bus = bus
         self._clock = clock
         self._conversation = conversation
         self._persona = persona
+        self._tools = tuple(tools)
+        self._unopened = unopened
+        self._holds = holds
+        self._texts: dict[str, str] = {}
         self._composing = asyncio.Lock()
         self._composed: list[SystemPromptComposedEvent] = []
         self._known = _Known((), History())
@@ -101,7 +138,9 @@ class WindowBuilder:
         Raises:
             RequiredSectionFailed: a required trinket failed.
         """
-        continuum = read_turns([*before, turn], window_start=window_start, model=_name(reader))
+        continuum = read_turns(
+            [*before, turn], window_start=window_start, model=_name(reader), profile=_profile(reader)
+        )
         context = TurnContext(
             conversation=self._conversation,
             turn=turn.number,
@@ -110,7 +149,43 @@ class WindowBuilder:
             previous_message_at=read_turns(before).previous_message_at,
             window_start=window_start,
         )
-        return await self._build(context, continuum, (Message(Role.USER, continuum.unanswered),), reader)
+        new_segment = continuum.last_done is None or continuum.last_done.segment != turn.segment
+        message = Message(Role.USER, continuum.unanswered)
+        return await self._of_conversation(context, continuum, message, reader, new_segment=new_segment)
+
+    async def changed(self, built: BuiltWindow, window: Window) -> tuple[tuple[Section, ...], BuiltWindow]:
+        """The sections of the notification center that are no longer as they were said last in this window.
+
+        One that has nothing to say any more comes without text.
+
+        Args:
+            built: what the window's turn began with.
+            window: the window as it is now, with its updates so far.
+
+        Returns:
+            Them, and ``built`` with the failures of now added to its own.
+
+        Raises:
+            RequiredSectionFailed: a required trinket failed.
+        """
+        context = replace(built.context, now=self._clock.now())
+        composed = await self._composed_for(context)
+        system = [section for section in window.sections if section.placement == PLACEMENT_SYSTEM]
+        sections = hold_in_turn(composed.sections, system, now=context.now)
+        fresh = {section.name: section for section in sections if section.placement == PLACEMENT_NOTIFICATION}
+        said = {section.name: section for section in window.sections if section.placement == PLACEMENT_NOTIFICATION}
+        said |= {section.name: section for update in window.updates for section in update.sections}
+        changed = [
+            section
+            for name, section in fresh.items()
+            if name not in said or section_digest(section) != section_digest(said[name])
+        ]
+        gone = [replace(section, content="", state="") for name, section in said.items() if name not in fresh]
+        changed += [section for section in gone if said[section.name].content]
+        # What failed in an earlier step was told to the model, and belongs to the report.
+        failures = {failure.section: failure for failure in (*built.failures, *composed.failures)}
+        shortened = tuple(sorted({*built.shortened, *composed.shortened}))
+        return tuple(changed), replace(built, failures=tuple(failures.values()), shortened=shortened)
 
     async def preview(self, text: str, *, reader: Reader | None = None, window_start: int | None = None) -> BuiltWindow:
         """The window that the next turn would have with this message. Nothing is stored.
@@ -121,7 +196,7 @@ class WindowBuilder:
         """
         turns, start = await self.read()
         start = start if window_start is None else max(start, window_start)
-        continuum = read_turns(turns, window_start=start, model=_name(reader))
+        continuum = read_turns(turns, window_start=start, model=_name(reader), profile=_profile(reader))
         context = TurnContext(
             conversation=self._conversation,
             turn=turns[-1].number + 1 if turns else 1,
@@ -131,7 +206,9 @@ class WindowBuilder:
             window_start=start,
         )
         current = Message(Role.USER, (*continuum.unanswered, *user(text).parts))
-        return await self._build(context, continuum, (current,), reader)
+        newest = continuum.previous_message_at
+        new_segment = newest is None or context.now - newest >= SEGMENT_PAUSE
+        return await self._of_conversation(context, continuum, current, reader, new_segment=new_segment)
 
     async def preview_foreign(
         self,
@@ -156,34 +233,72 @@ class WindowBuilder:
             message=turn[0].text,
         )
         continuum = Continuum(history, (), (), None, None)
-        return await self._build(context, continuum, turn, reader, system=system, tools=tools)
+        persona = f"{self._persona}\n\n{system}" if system.strip() else self._persona
+        composed = await self._composed_for(context, persona)
+        return self._built(context, continuum, turn, reader, composed, composed.sections, tools)
 
-    async def _build(
+    async def _of_conversation(
+        self,
+        context: TurnContext,
+        continuum: Continuum,
+        message: Message,
+        reader: Reader | None,
+        *,
+        new_segment: bool,
+    ) -> BuiltWindow:
+        composed = await self._composed_for(context)
+        sections = composed.sections
+        last = continuum.last_done
+        if self._holds and last is not None and last.sent is not None:
+            is_break = is_natural_break(
+                last,
+                now=context.now,
+                new_segment=new_segment,
+                model=_name(reader),
+                profile=_profile(reader),
+                window_start=context.window_start,
+            )
+            sent = await self._sent(last.sent.system)
+            sections = with_sent(sections, sent, self._unopened)
+            if sent and not is_break:
+                sections = hold(sections, sent, now=context.now, behind=lambda: _tokens(continuum.history))
+        return self._built(context, continuum, (message,), reader, composed, sections, self._tools)
+
+    async def _sent(self, sections: Sequence[SentSection]) -> list[Section]:
+        """The sections of the system prompt as they were sent."""
+        for section in sections:
+            if section.text not in self._texts:
+                self._texts[section.text] = await self._store.load_text(section.text)
+        known = self._texts = {section.text: self._texts[section.text] for section in sections}
+        return [
+            Section(section.name, known[section.text], PLACEMENT_SYSTEM, section.cache_policy) for section in sections
+        ]
+
+    def _built(
         self,
         context: TurnContext,
         continuum: Continuum,
         turn: tuple[Message, ...],
         reader: Reader | None,
-        *,
-        system: str = "",
-        tools: tuple[AnyTool, ...] = (),
+        composed: SystemPromptComposedEvent,
+        sections: tuple[Section, ...],
+        tools: tuple[AnyTool, ...],
     ) -> BuiltWindow:
-        persona = f"{self._persona}\n\n{system}" if system.strip() else self._persona
-        # One at a time: the bus, the trinkets and the composer behind it hold one prompt.
-        async with self._composing:
-            composed = await self._compose(ComposeSystemPromptEvent(context, build_base_prompt(persona)))
+        system = [section for section in sections if section.placement == PLACEMENT_SYSTEM]
         window = Window(
-            cached_system=composed.cached_content,
-            uncached_system=composed.non_cached_content,
+            cached_system=join_sections(section for section in system if section.cache_policy),
+            uncached_system=join_sections(section for section in system if not section.cache_policy),
             history=self._history(continuum, _name(reader)),
-            notification_center=composed.notification_center,
+            notification_center=render_notification_center(
+                section for section in sections if section.placement == PLACEMENT_NOTIFICATION
+            ),
             turn=turn,
-            sections=composed.sections,
+            sections=sections,
             tools=tools,
             framing=None if reader is None else reader.framing,
             conversation=context.conversation,
         )
-        return BuiltWindow(window, context, continuum, composed.failures)
+        return BuiltWindow(window, context, continuum, composed.failures, composed.shortened)
 
     def _history(self, continuum: Continuum, model: str | None) -> History:
         """The history as a continuation of the last one where it is one: what was checked and encoded is not again."""
@@ -198,6 +313,12 @@ class WindowBuilder:
             history = History(continuum.history)
         self._known = _Known(turns, history)
         return history
+
+    async def _composed_for(self, context: TurnContext, persona: str | None = None) -> SystemPromptComposedEvent:
+        event = ComposeSystemPromptEvent(context, build_base_prompt(self._persona if persona is None else persona))
+        # One at a time: the bus, the trinkets and the composer behind it hold one prompt.
+        async with self._composing:
+            return await self._compose(event)
 
     async def _compose(self, event: ComposeSystemPromptEvent) -> SystemPromptComposedEvent:
         self._composed.clear()
@@ -214,3 +335,11 @@ class WindowBuilder:
 
 def _name(reader: Reader | None) -> str | None:
     return None if reader is None else reader.name
+
+
+def _tokens(messages: Sequence[Message]) -> int:
+    return sum(estimate_tokens(message_text(message)) for message in messages)
+
+
+def _profile(reader: Reader | None) -> Profile | None:
+    return None if reader is None else reader.profile

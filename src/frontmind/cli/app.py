@@ -1,62 +1,32 @@
-"""The ``frontmind`` program: registers the commands, and turns errors into one line and an exit code."""
+"""The ``frontmind`` program: runs a command, and turns errors into one line and an exit code."""
 
 from __future__ import annotations
 
 import io
+import logging
 import os
 import sys
-from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import NoReturn
 
-import typer
-
-from frontmind.cli.chat import EXIT_INTERRUPTED, chat
-from frontmind.cli.check import check
-from frontmind.cli.diff import diff
-from frontmind.cli.explain import explain_window
-from frontmind.cli.show import show
-from frontmind.cli.terminal import note, on_one_line
-from frontmind.errors import FrontmindError
+try:
+    from frontmind.cli.chat import EXIT_INTERRUPTED
+    from frontmind.cli.commands import app
+    from frontmind.cli.terminal import note, on_one_line
+    from frontmind.errors import FrontmindError
+except KeyboardInterrupt:
+    # Loading takes most of the first second, and whoever presses Ctrl-C in it has not asked for a traceback.
+    sys.exit(130)
 
 EXIT_UNABLE = 2
 _NOTHING = Path(os.devnull)
-
-app = typer.Typer(
-    name="frontmind",
-    help="An assistant that remembers, with a notification center in front of its mind.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
-window_app = typer.Typer(help="Look at the context window.", no_args_is_help=True)
-app.add_typer(window_app, name="window")
-app.command("chat")(chat)
-window_app.command("show")(show)
-window_app.command("explain")(explain_window)
-window_app.command("diff")(diff)
-window_app.command("check")(check)
-
-
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"frontmind {version('frontmind')}")
-        raise typer.Exit
-
-
-@app.callback()
-def _root(
-    show_version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
-    ] = False,
-) -> None:
-    return None
 
 
 def main() -> None:
     """Run the program. Exit codes: 0 fine, 1 a problem was found, 2 could not run, 130 interrupted."""
     _prepare_streams()
+    # What happens is told in words of our own; whoever wants the log sets up handlers.
+    logging.getLogger("frontmind").addHandler(logging.NullHandler())
     try:
         app()
     except FrontmindError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Annotated, TypeAlias
 import typer
 
 from frontmind.cli.interrupt import interruptible
+from frontmind.cli.notices import tell_due, watching
 from frontmind.cli.options import (
     DbOption,
     FramingOption,
@@ -26,12 +28,14 @@ from frontmind.cli.options import (
 from frontmind.cli.prompt import LineEditor
 from frontmind.cli.session import Session, open_session
 from frontmind.cli.settings import Settings, load_settings
+from frontmind.cli.settings_file import read_settings_file, settings_file_path
 from frontmind.cli.slash import is_command, run_command, tool_descriptions
 from frontmind.cli.terminal import note, say
 from frontmind.cli.views import JsonView, TextView, View
 from frontmind.errors import FrontmindError, ModelUnavailable, StoreError
 from frontmind.providers.opening import Selection, open_model
 from frontmind.stores.sqlite import SqliteStore
+from frontmind.tools.mcp import open_mcp_tools
 from frontmind.values.clock import Clock
 
 EXIT_FINE = 0
@@ -54,7 +58,10 @@ def chat(
     timezone: TimezoneOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Talk to the assistant. Input may be piped in, a message or command a line; /help lists the commands."""
+    """Talk to the assistant. Input may be piped in, a message or command a line; /help lists the commands.
+
+    Tools of MCP servers come from settings.toml in your folder for settings, or from the file in FRONTMIND_SETTINGS.
+    """
     settings = load_settings()
     selection = resolve_selection(model, framing, profile, settings)
     clock = resolve_clock(now, timezone, settings)
@@ -74,8 +81,13 @@ async def _chat(
             selection, cache_dir=settings.cache, local_context=settings.local_context, announce=note
         )
         stack.push_async_callback(opened.close)
-        session = await stack.enter_async_context(open_session(store, opened, clock, tool_descriptions()))
+        servers = read_settings_file(settings_file_path(os.environ)).mcp
+        tools = await stack.enter_async_context(open_mcp_tools(servers, announce=note))
+        session = await stack.enter_async_context(
+            open_session(store, opened, clock, tool_descriptions(), loadable=tools, loading=bool(servers))
+        )
         view: View = JsonView() if as_json else TextView()
+        await tell_due(session, view)
         if message is not None:
             code = await _handle(session, message, view, fatal=(FrontmindError,))
             return EXIT_FINE if code == _LEAVE else code
@@ -104,18 +116,23 @@ async def _piped(session: Session, view: View) -> int:
 async def _interactive(session: Session, db: str, view: View) -> int:
     editor = LineEditor(None if db == ":memory:" else Path(f"{db}.history"))
     say(f"Frontmind with {session.model.name}. Alt-Enter begins a new line, Ctrl-C stops a reply, /help, /quit.")
-    while True:
-        try:
-            text = await editor.read()
-        except KeyboardInterrupt:
-            say("(/quit or Ctrl-D leaves)")
-            continue
-        except EOFError:
-            return EXIT_FINE
-        if not text.strip():
-            continue
-        if await _handle(session, text, view, fatal=()) == _LEAVE:
-            return EXIT_FINE
+    idle = asyncio.Event()
+    async with watching(session, view, idle):
+        while True:
+            idle.set()
+            try:
+                text = await editor.read()
+            except KeyboardInterrupt:
+                say("(/quit or Ctrl-D leaves)")
+                continue
+            except EOFError:
+                return EXIT_FINE
+            finally:
+                idle.clear()
+            if not text.strip():
+                continue
+            if await _handle(session, text, view, fatal=()) == _LEAVE:
+                return EXIT_FINE
 
 
 async def _handle(session: Session, text: str, view: View, *, fatal: Fatal) -> int:
@@ -132,15 +149,19 @@ async def _handle(session: Session, text: str, view: View, *, fatal: Fatal) -> i
             outcome = await run_command(session, text)
             view.done(outcome)
             return _LEAVE if outcome.leaves else EXIT_FINE
-        report = await interruptible(session.orchestrator.run_turn(text, on_text=view.piece))
+        turn = session.orchestrator.run_turn(text, on_text=view.piece, on_event=view.happened)
+        report = await interruptible(turn)
+        if report is None:
+            view.stopped()
+            return EXIT_INTERRUPTED
+        session.last = report
+        view.answered(report)
+        for problem in session.mind.documents.take_problems():
+            note(f"frontmind: {problem}")
+        await tell_due(session, view)
     except FrontmindError as error:
         if isinstance(error, fatal):
             raise
         view.failed(error)
         return EXIT_PROBLEM
-    if report is None:
-        view.stopped()
-        return EXIT_INTERRUPTED
-    session.last = report
-    view.answered(report)
     return EXIT_FINE

@@ -6,11 +6,10 @@ import os
 import stat
 from pathlib import Path
 from typing import Annotated
-from zoneinfo import ZoneInfo
 
 import typer
-from tzlocal import get_localzone_name
 
+from frontmind.cli.machine_clock import MachineClock
 from frontmind.cli.settings import Settings
 from frontmind.errors import UsageError
 from frontmind.providers.names import FORMS, choose_model
@@ -81,19 +80,12 @@ def resolve_clock(now: str | None, timezone: str | None, settings: Settings) -> 
     Raises:
         UsageError: the zone is unknown, or the moment cannot be read.
     """
-    zone = _resolve_zone(settings.timezone if timezone is None else timezone)
-    return SystemClock(zone) if now is None else FixedClock(parse_moment(now, zone), zone)
-
-
-def _resolve_zone(name: str | None) -> ZoneInfo:
-    if name is not None:
-        return find_zone(name)
-    try:
-        return find_zone(get_localzone_name() or "UTC")
-    except (LookupError, ValueError, OSError, UsageError) as error:
-        raise UsageError(
-            "the machine's time zone cannot be found out; pass --timezone, such as Europe/Berlin"
-        ) from error
+    name = settings.timezone if timezone is None else timezone
+    clock: Clock = MachineClock() if name is None else SystemClock(find_zone(name))
+    if now is None:
+        return clock
+    zone = clock.zone
+    return FixedClock(parse_moment(now, zone), zone)
 
 
 def resolve_db(option: str | None, settings: Settings) -> str:
@@ -147,6 +139,22 @@ def read_text_file(path: Path, what: str, *, limit: int) -> str:
         UsageError: it cannot be read, is too large, or is not UTF-8.
     """
     try:
+        return read_file(path, what, limit=limit).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{what} {path} is not UTF-8 text; convert it first") from error
+
+
+def read_file(path: Path, what: str, *, limit: int) -> bytes:
+    """The bytes of a file that the person named.
+
+    Args:
+        what: what the file is, for the error.
+        limit: the most bytes that it may have.
+
+    Raises:
+        UsageError: it cannot be read, or is too large.
+    """
+    try:
         data = _read(path, limit + 1)
     except OSError as error:
         raise UsageError(f"cannot read {what} {path} ({error.strerror}); check the path") from error
@@ -154,7 +162,4 @@ def read_text_file(path: Path, what: str, *, limit: int) -> str:
         raise UsageError(f"cannot read {what} {str(path)!r} ({error}); check the path") from error
     if len(data) > limit:
         raise UsageError(f"{what} {path} is larger than {limit // 1_000_000} MB; pass a smaller one")
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{what} {path} is not UTF-8 text; convert it first") from error
+    return data

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,6 +14,7 @@ from frontmind.assistant.window_builder import BuiltWindow, Reader
 from frontmind.assistant.wiring import DEFAULT_CONVERSATION, Mind, build_mind
 from frontmind.cli.options import named_path, read_text_file, resolve_clock, resolve_db, resolve_selection
 from frontmind.cli.settings import load_settings
+from frontmind.cli.settings_file import read_settings_file, settings_file_path
 from frontmind.cli.slash import tool_descriptions
 from frontmind.cli.terminal import note
 from frontmind.continuum.fit import window_start_to_fit
@@ -21,6 +23,7 @@ from frontmind.errors import UsageError
 from frontmind.providers.estimate import Calibration, calibrate, estimate_request
 from frontmind.providers.names import Provider
 from frontmind.providers.opening import Selection
+from frontmind.providers.profiles.profile import Profile
 from frontmind.providers.protocol import Request
 from frontmind.stores.protocols import Store
 from frontmind.stores.sqlite import SqliteStore
@@ -64,6 +67,7 @@ class _SelectedReader:
 
     name: str
     framing: FramingChoice
+    profile: Profile
 
 
 def look_ahead(asked: Asked) -> tuple[Selection, Preview]:
@@ -95,9 +99,14 @@ async def _preview(
 ) -> Preview:
     if message is not None and not message.strip():
         raise UsageError("the message is empty; write something behind --message")
-    reader = _SelectedReader(str(selection.name), selection.framing)
+    reader = _SelectedReader(str(selection.name), selection.framing, selection.profile)
     store = _open_to_look(db)
-    mind = build_mind(store=store, clock=clock, tools=tool_descriptions())
+    servers = read_settings_file(settings_file_path(os.environ)).mcp
+    if servers:
+        note("the MCP servers of the settings file are not started to look: the hints of their tools are missing here")
+    mind = build_mind(
+        store=store, clock=clock, descriptions=tool_descriptions(), loading=bool(servers), looks_only=True
+    )
     try:
         if conversation is not None:
             built = await _of_file(mind, reader, conversation, message)

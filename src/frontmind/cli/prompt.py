@@ -8,6 +8,7 @@ from prompt_toolkit import PromptSession
 from prompt_toolkit.completion import WordCompleter
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.patch_stdout import patch_stdout
 
 from frontmind.cli.slash import COMMANDS
 
@@ -38,7 +39,9 @@ class LineEditor:
             EOFError: Ctrl-D.
             KeyboardInterrupt: Ctrl-C.
         """
-        return await self._session.prompt_async("> ")
+        # A notice that comes meanwhile is printed above the line that is being written.
+        with patch_stdout(raw=True):
+            return await self._session.prompt_async("> ")
 
 
 def _bindings() -> KeyBindings:

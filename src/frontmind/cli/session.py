@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+
+from platformdirs import user_state_path
 
 from frontmind.assistant.orchestrator import Orchestrator
 from frontmind.assistant.report import TurnReport
 from frontmind.assistant.wiring import Mind, build_mind, build_orchestrator
 from frontmind.providers.protocol import Model
 from frontmind.stores.protocols import Store
+from frontmind.tools.tool import RunnableTool
 from frontmind.trinkets import ToolDescription
 from frontmind.values.clock import Clock
 
@@ -33,10 +36,30 @@ class Session:
 
 @asynccontextmanager
 async def open_session(
-    store: Store, model: Model, clock: Clock, tools: tuple[ToolDescription, ...]
+    store: Store,
+    model: Model,
+    clock: Clock,
+    descriptions: Sequence[ToolDescription],
+    *,
+    loadable: Sequence[RunnableTool] = (),
+    loading: bool = False,
 ) -> AsyncIterator[Session]:
-    """Put the assistant together around a store and a model, which stay the caller's to close."""
-    mind = build_mind(store=store, clock=clock, tools=tools)
+    """Put the assistant together around a store and a model, which stay the caller's to close.
+
+    Args:
+        descriptions: what the model should know that the person can do.
+        loadable: tools of which the model is told a line each.
+        loading: whether there are servers of such tools, also when none of them has come.
+    """
+    mind = build_mind(
+        store=store,
+        clock=clock,
+        descriptions=descriptions,
+        loadable=loadable,
+        loading=loading,
+        # The person's own, and the same for all databases: two of them may have documents that follow one file.
+        locks=user_state_path("frontmind"),
+    )
     try:
         yield Session(store, model, clock, mind, build_orchestrator(mind, store=store, model=model, clock=clock))
     finally:

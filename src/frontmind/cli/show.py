@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -78,6 +79,7 @@ def window_json(found: Preview, selection: Selection) -> dict[str, object]:
     system = sum(
         size for section, size in zip(window.sections, sections, strict=True) if section.placement == PLACEMENT_SYSTEM
     )
+    tools = [learned.corrected(_tool_size(tool)) for tool in window.tools]
     total = learned.corrected(estimate_request(found.request))
     return {
         "model": str(selection.name),
@@ -86,7 +88,7 @@ def window_json(found: Preview, selection: Selection) -> dict[str, object]:
         "closed_thinking": choice.closed_thinking.value,
         "tokens": {
             "total": total,
-            "residual": total - system - sum(sizes),
+            "residual": total - sum(tools) - system - sum(sizes),
             "exact": False,
             "factor": round(learned.factor, 4),
             "learned_from_replies": learned.replies,
@@ -102,7 +104,7 @@ def window_json(found: Preview, selection: Selection) -> dict[str, object]:
             }
             for section, size in zip(window.sections, sections, strict=True)
         ],
-        "tools": [_tool_json(tool) for tool in window.tools],
+        "tools": [{**_tool_json(tool), "tokens": size} for tool, size in zip(window.tools, tools, strict=True)],
         "system": {"cached": window.cached_system, "uncached": window.uncached_system},
         "notification_center": window.notification_center,
         "messages": [
@@ -137,6 +139,10 @@ def _print_window(found: Preview, selection: Selection) -> None:
     choice = window.framing or selection.framing
     total = learned.corrected(estimate_request(found.request))
     say(f"# The next window for {selection.name}: ~{total:,} tokens, framing {choice.framing.value} ({choice.reason})")
+    if window.tools:
+        size = sum(learned.corrected(_tool_size(tool)) for tool in window.tools)
+        names = ", ".join(tool.name for tool in window.tools)
+        say(f"\n## tools · ~{size:,} tokens\n{names}")
     for text, what in ((window.cached_system, "cached"), (window.uncached_system, "not cached")):
         if text:
             say(f"\n## system · {what} · ~{learned.corrected(estimate_tokens(text)):,} tokens\n{text}")
@@ -147,3 +153,11 @@ def _print_window(found: Preview, selection: Selection) -> None:
 
 def _size(item: FramedMessage) -> int:
     return sum(estimate_part(part) for part in item.parts)
+
+
+def _tool_size(tool: AnyTool) -> int:
+    if isinstance(tool, ProviderTool):
+        return estimate_tokens(tool.data)
+    # As it stands in a request.
+    parameters = json.dumps(parse_json(tool.parameters), ensure_ascii=False)
+    return sum(estimate_tokens(text) for text in (tool.name, tool.description or "", parameters))

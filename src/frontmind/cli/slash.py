@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from frontmind.assistant.inspection import inspect_window
 from frontmind.assistant.wiring import DEFAULT_CONVERSATION
-from frontmind.cli.options import named_path, read_text_file
+from frontmind.cli.doc_command import doc
+from frontmind.cli.remind_command import remind
 from frontmind.cli.session import Session
 from frontmind.errors import UsageError
-from frontmind.reminders.phrases import parse_reminder
 from frontmind.trinkets import ToolDescription
-from frontmind.trinkets.reminders import describe_due, urgency_of
 from frontmind.values.records import SearchHit
 from frontmind.window.blocks import CountedBlock
 
 _SEARCH_LIMIT = 5
-_DOCUMENT_LIMIT = 1_000_000
+_WIDEST_COLUMN = 36
 _PREVIEW_MESSAGE = "(your next message)"
 
 
@@ -44,16 +43,14 @@ class SlashCommand:
 
     Attributes:
         name: with its slash.
-        usage: its arguments, for people.
-        summary: one line, for people.
+        forms: for people, the ways to write it: its arguments, and in one line what they do.
+        run: carries it out with the text behind the name.
         hint: one line for the model; empty when it need not know the command.
         guide: what the model should tell about it; empty when the hint is enough.
-        run: carries it out with the text behind the name.
     """
 
     name: str
-    usage: str
-    summary: str
+    forms: tuple[tuple[str, str], ...]
     run: Callable[[Session, str], Awaitable[Outcome]]
     hint: str = ""
     guide: str = ""
@@ -90,27 +87,7 @@ def tool_descriptions() -> tuple[ToolDescription, ...]:
 
 
 async def _remind(session: Session, arguments: str) -> Outcome:
-    now = session.clock.now()
-    word, rest = _first_word(arguments)
-    if not arguments or arguments == "list":
-        return Outcome(await _reminder_list(session))
-    if word == "done":
-        reminder = await session.store.complete_reminder(_number(rest, "r", "/remind done r1"), now)
-        return Outcome(f"Done: {reminder.text}")
-    phrase = parse_reminder(arguments, now)
-    zone = str(session.clock.zone)
-    reminder = await session.store.add_reminder(phrase.text, phrase.due, zone=zone, at=now)
-    return Outcome(f"Reminder r{reminder.id} for {describe_due(reminder, now)}: {reminder.text}")
-
-
-async def _reminder_list(session: Session) -> str:
-    now = session.clock.now()
-    lines = []
-    for reminder in await session.store.active_reminders():
-        urgency = urgency_of(reminder, now)
-        status = f" ({urgency.value})" if urgency is not None else ""
-        lines.append(f"r{reminder.id}  {describe_due(reminder, now)}{status}  {reminder.text}")
-    return "\n".join(lines) or "No reminders. Add one: /remind call Anna tomorrow at 9am"
+    return Outcome(await remind(session.mind.reminders, arguments))
 
 
 async def _remember(session: Session, arguments: str) -> Outcome:
@@ -131,7 +108,7 @@ async def _search(session: Session, arguments: str) -> Outcome:
     unseen = await store.search_messages(
         arguments, limit=_SEARCH_LIMIT, conversation=DEFAULT_CONVERSATION, before=start
     )
-    session.mind.searches.show(arguments, (*notes, *unseen))
+    session.mind.searches.show(arguments, (*notes, *unseen), session.clock.now())
     shown = "\n".join(_hit_line(hit, session) for hit in (*notes, *messages)) or "Nothing found."
     return Outcome(f"{shown}\n(The assistant sees this with your next message.)")
 
@@ -144,41 +121,18 @@ def _hit_line(hit: SearchHit, session: Session) -> str:
 
 
 async def _doc(session: Session, arguments: str) -> Outcome:
-    verb, rest = _first_word(arguments)
-    if verb in ("", "list"):
-        return Outcome(await _document_list(session))
-    if verb == "add" and rest:
-        name, text = _read_document(rest)
-        document = await session.store.put_document(name, text, session.clock.now())
-        return Outcome(f"{document.name} ({len(text):,} characters) is in the system prompt from the next turn on.")
-    if verb in ("on", "off") and rest:
-        await session.store.enable_document(rest, verb == "on")
-        return Outcome(f"{rest} is {'in' if verb == 'on' else 'no longer in'} the system prompt from the next turn on.")
-    if verb == "show" and rest:
-        for document in await session.store.documents():
-            if document.name == rest:
-                return Outcome(document.text)
-        raise UsageError(f"there is no document {rest!r}; /doc lists them")
-    raise UsageError(f"cannot read {arguments!r}; write /doc, /doc add FILE, /doc on|off NAME or /doc show NAME")
+    return Outcome(await doc(session.mind.documents, arguments, session.clock.zone))
 
 
-def _read_document(file: str) -> tuple[str, str]:
-    path = named_path(file)
-    if path.exists() and not path.is_file():
-        # A pipe or a device might never end.
-        raise UsageError(f"{path} is not a regular file; pass a text file")
-    text = read_text_file(path, "the document", limit=_DOCUMENT_LIMIT)
-    if not text.strip():
-        raise UsageError(f"the document {path} is empty; write something into it first")
-    return path.stem, text
-
-
-async def _document_list(session: Session) -> str:
-    documents = await session.store.documents()
-    lines = [
-        f"{document.name}  {'on' if document.enabled else 'off'}  {len(document.text):,}" for document in documents
+async def _tools(session: Session, arguments: str) -> Outcome:
+    toolbox = session.mind.toolbox
+    names = [definition.name for definition in toolbox.definitions]
+    rows = [(name, tool.summary) for name in names if (tool := toolbox.get(name)) is not None]
+    loaded = set(toolbox.loaded)
+    rows += [
+        (name, f"{summary} ({'loaded' if name in loaded else 'can be loaded'})") for name, summary in toolbox.hints
     ]
-    return "\n".join(lines) or "No documents. Add one: /doc add FILE.md"
+    return Outcome(_two_columns(rows))
 
 
 async def _context(session: Session, arguments: str) -> Outcome:
@@ -199,56 +153,66 @@ async def _context(session: Session, arguments: str) -> Outcome:
 
 
 async def _help(session: Session, arguments: str) -> Outcome:
-    width = max(len(f"{command.name} {command.usage}") for command in COMMANDS)
-    lines = [f"{f'{command.name} {command.usage}':<{width}}  {command.summary}" for command in COMMANDS]
-    return Outcome("\n".join(lines))
+    forms = [(f"{command.name} {form}", summary) for command in COMMANDS for form, summary in command.forms]
+    return Outcome(_two_columns(forms))
+
+
+def _two_columns(rows: Sequence[tuple[str, str]]) -> str:
+    width = max((len(first) for first, _ in rows if len(first) <= _WIDEST_COLUMN), default=0)
+    return "\n".join(f"{first:<{width}}  {second}" for first, second in rows)
 
 
 async def _quit(session: Session, arguments: str) -> Outcome:
     return Outcome(leaves=True)
 
 
-def _number(text: str, prefix: str, example: str) -> int:
-    digits = text.strip().removeprefix(prefix)
-    if not (digits.isascii() and digits.isdigit() and len(digits) < 16):
-        raise UsageError(f"{text.strip()!r} is not an id; write for example: {example}")
-    return int(digits)
-
-
 COMMANDS: tuple[SlashCommand, ...] = (
     SlashCommand(
         "/remind",
-        "WHAT WHEN | done ID",
-        "add a reminder, complete one, or list them",
+        (
+            ("WHAT WHEN", "add a reminder, such as: /remind call Anna tomorrow at 9am"),
+            ("[list]", "list the reminders, with their ids"),
+            ("done ID", "complete one; if it repeats, it moves on to its next time"),
+            ("snooze ID WHEN", "put it off, such as: /remind snooze r1 in 20 minutes"),
+            ("change ID WHEN", "give it another time"),
+            ("change ID text TEXT", "give it another text"),
+            ("delete ID", "delete it for good"),
+        ),
         _remind,
         "adds a reminder",
         "To be reminded, the person writes /remind with what and when, such as: /remind call Anna tomorrow at 9am. "
-        "/remind done r1 completes one. You cannot write it yourself.",
+        "/remind done r1 completes one. You cannot write it yourself. Where you have tools for reminders, use them.",
     ),
     SlashCommand(
         "/remember",
-        "TEXT",
-        "keep a memory",
+        (("TEXT", "keep a memory"),),
         _remember,
         "keeps a memory",
         "To have something kept for good, the person writes /remember and the text.",
     ),
     SlashCommand(
         "/search",
-        "WORDS",
-        "search memories and earlier messages",
+        (("WORDS", "search memories and earlier messages, and show the assistant"),),
         _search,
         "the person searches memories and earlier messages",
     ),
     SlashCommand(
         "/doc",
-        "[add FILE | on NAME | off NAME | show NAME]",
-        "documents in the system prompt",
+        (
+            ("[list]", "list the documents that are always before the assistant"),
+            ("add FILE [as NAME]", "add a file; the document follows it"),
+            ("on|off NAME", "put it before the assistant, or take it away"),
+            ("show NAME [SECTION]", "show its text"),
+            ("collapse|expand NAME SECTION", "let the assistant see only the section's name, or its text"),
+            ("versions|undo NAME", "list all texts that it had, or go back by one"),
+            ("remove NAME", "delete it with its versions; the file stays"),
+        ),
         _doc,
         "the person adds a document for you to know",
     ),
-    SlashCommand("/context", "", "the window as a table: section, placement, tokens, cached or fresh", _context),
-    SlashCommand("/help", "", "this list", _help),
-    SlashCommand("/quit", "", "leave", _quit),
+    SlashCommand("/tools", (("", "what the assistant can call"),), _tools),
+    SlashCommand("/context", (("", "the window as a table: section, place, tokens, cached or fresh"),), _context),
+    SlashCommand("/help", (("", "this list"),), _help),
+    SlashCommand("/quit", (("", "leave"),), _quit),
 )
 _BY_NAME = {command.name: command for command in COMMANDS}

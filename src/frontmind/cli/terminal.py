@@ -12,10 +12,14 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from frontmind.assistant.report import TurnReport
+from frontmind.assistant.report import ToolEnded, TurnEvent, TurnReport
 from frontmind.errors import RunError
-from frontmind.providers.protocol import StopReason
+from frontmind.providers.protocol import Retrying, StopReason
+from frontmind.tools.toolbox import LOAD_TOOL, USE_TOOL
+from frontmind.values.harmless import one_line
+from frontmind.values.parts import ToolCall
 from frontmind.window.blocks import CacheState, CountedBlock
+from frontmind.window.canonical import parse_json
 
 # Controls but tab and line feed, and the characters that reorder text: in a terminal they can hide or forge output.
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -85,6 +89,38 @@ def cache_line(report: TurnReport) -> str:
     )
 
 
+_SHOWN_OF_A_RESULT = 120
+_SHOWN_OF_A_NAME = 64
+
+
+def event_line(event: TurnEvent) -> str:
+    """What happened in a turn, on one line; empty where there is nothing to show yet."""
+    match event:
+        case ToolEnded(call, result):
+            name = _name_of_the_tool(call)
+            # The first line is the moment at which it was observed.
+            said = " ".join(result.text.split("\n", 1)[-1].split()) if result.text.startswith("[observed") else ""
+            said = said or " ".join(result.text.split())
+            shown = said if len(said) <= _SHOWN_OF_A_RESULT else said[: _SHOWN_OF_A_RESULT - 1] + "…"
+            return f"[{name}{' failed' if result.is_error else ''}: {shown}]"
+        case Retrying(reason, seconds):
+            return f"[{reason}; asking again in {seconds:.0f} s]"
+        case _:
+            return ""
+
+
+def _name_of_the_tool(call: ToolCall) -> str:
+    """What was called, for people: behind a call of ``use_tool`` stands another tool."""
+    if call.name not in (LOAD_TOOL, USE_TOOL):
+        return call.name
+    try:
+        arguments = parse_json(call.arguments)
+    except ValueError:
+        return call.name
+    meant = arguments.get("name") if isinstance(arguments, dict) else None
+    return f"{call.name} {one_line(meant, _SHOWN_OF_A_NAME)}" if isinstance(meant, str) else call.name
+
+
 def report_lines(report: TurnReport) -> list[str]:
     """What else the person should know of a turn; usually nothing."""
     lines = [
@@ -97,7 +133,11 @@ def report_lines(report: TurnReport) -> list[str]:
     if report.stop is StopReason.PAUSED:
         lines.append("[the model paused in the middle of its turn; send a message, and it goes on]")
     if report.stop is StopReason.TOOL_CALLS:
-        lines.append("[the model called a tool, and there is none to answer it; the call is kept as text]")
+        lines.append("[the model still called tools at the limit of steps; the last call is kept as text]")
+    for name in report.shortened:
+        lines.append(f"[{name} was longer than its budget and is shown in part]")
+    if report.scrubbed:
+        lines.append(f"[{report.scrubbed:,} characters that repeated the notification center were taken out]")
     if report.joined > 0:
         lines.append(f"[{report.joined} earlier message(s) without a reply went along]")
     if report.set_aside:
@@ -123,9 +163,9 @@ _COLOURS = {
 _WORDS = {state: state.value for state in CacheState} | {CacheState.UNKNOWN: ""}
 
 
-def context_table(blocks: Sequence[CountedBlock], title: str) -> Table:
+def context_table(blocks: Sequence[CountedBlock]) -> Table:
     """The window as a table: section, placement, tokens, cached or fresh."""
-    table = Table(title=title, title_justify="left", show_footer=True)
+    table = Table(show_footer=True)
     total = sum(block.tokens for block in blocks)
     table.add_column("section", footer="all")
     table.add_column("placement")

@@ -5,10 +5,21 @@ from __future__ import annotations
 import json
 from typing import Protocol
 
-from frontmind.assistant.report import TurnReport
+from frontmind.assistant.report import ToolStarted, TurnEvent, TurnReport
 from frontmind.cli.slash import Outcome
-from frontmind.cli.terminal import cache_line, context_table, emit, note, printable, report_lines, say, show_table
+from frontmind.cli.terminal import (
+    cache_line,
+    context_table,
+    emit,
+    event_line,
+    note,
+    printable,
+    report_lines,
+    say,
+    show_table,
+)
 from frontmind.errors import FrontmindError
+from frontmind.providers.protocol import Retrying
 
 
 class View(Protocol):
@@ -20,6 +31,14 @@ class View(Protocol):
 
     def piece(self, text: str) -> None:
         """A further piece of the reply has come."""
+        ...
+
+    def happened(self, event: TurnEvent) -> None:
+        """A tool ran, or the model is asked again."""
+        ...
+
+    def reminded(self, line: str) -> None:
+        """A reminder is due."""
         ...
 
     def answered(self, report: TurnReport) -> None: ...
@@ -40,6 +59,7 @@ class TextView:
 
     def __init__(self) -> None:
         self._in_reply = False
+        self._tools_ran = False
 
     def asked(self, line: str) -> None:
         say(f"> {line}")
@@ -48,26 +68,45 @@ class TextView:
         self._in_reply = True
         emit(printable(text))
 
-    def answered(self, report: TurnReport) -> None:
+    def happened(self, event: TurnEvent) -> None:
+        self._tools_ran = self._tools_ran or isinstance(event, ToolStarted)
+        line = event_line(event)
+        if line:
+            self._end_reply()
+            say(line)
+
+    def reminded(self, line: str) -> None:
         self._end_reply()
+        say(f"[{line}]")
+
+    def answered(self, report: TurnReport) -> None:
+        self._end_turn()
         for line in report_lines(report):
             say(line)
         say(cache_line(report))
 
     def stopped(self) -> None:
         kept = "; what was said is kept" if self._in_reply else ""
-        self._end_reply()
+        if self._tools_ran:
+            kept = "; what was said and done is kept"
+        self._end_turn()
         say(f"[stopped{kept}]")
 
     def done(self, outcome: Outcome) -> None:
         if outcome.text:
-            say(outcome.text)
+            say(outcome.text.rstrip("\n"))
         if outcome.table is not None:
-            show_table(context_table(outcome.table.blocks, outcome.table.title))
+            # Above the table and not in it: there a title is wrapped at the table's own width.
+            say(outcome.table.title)
+            show_table(context_table(outcome.table.blocks))
 
     def failed(self, error: FrontmindError) -> None:
-        self._end_reply()
+        self._end_turn()
         note(f"frontmind: {error}")
+
+    def _end_turn(self) -> None:
+        self._end_reply()
+        self._tools_ran = False
 
     def _end_reply(self) -> None:
         if self._in_reply:
@@ -84,6 +123,13 @@ class JsonView:
     def piece(self, text: str) -> None:
         return None
 
+    def happened(self, event: TurnEvent) -> None:
+        if isinstance(event, Retrying):
+            note(event_line(event))
+
+    def reminded(self, line: str) -> None:
+        note(f"[{line}]")
+
     def answered(self, report: TurnReport) -> None:
         emit(json.dumps(report_json(report), ensure_ascii=True) + "\n")
 
@@ -92,7 +138,7 @@ class JsonView:
 
     def done(self, outcome: Outcome) -> None:
         if outcome.text:
-            note(outcome.text)
+            note(outcome.text.rstrip("\n"))
         if outcome.table is not None:
             for block in outcome.table.blocks:
                 note(f"{block.name}\t{block.placement}\t{block.tokens}\t{block.state.value}")
@@ -125,6 +171,10 @@ def report_json(report: TurnReport) -> dict[str, object]:
         "request": report.request,
         "failures": [{"section": failure.section, "reason": failure.reason} for failure in report.failures],
         "system_change": None if change is None else {"sections": list(change.sections), "tokens": change.tokens},
+        "tools": [{"step": use.step, "name": use.name, "is_error": use.is_error} for use in report.tools],
+        "shortened": list(report.shortened),
+        "scrubbed": report.scrubbed,
+        "retries": report.retries,
         "left_out": report.left_out,
         "joined": report.joined,
         "set_aside": report.set_aside,

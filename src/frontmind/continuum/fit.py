@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from frontmind.continuum.history import settled
+from frontmind.values.message import Message
 from frontmind.values.records import Turn, TurnState
 from frontmind.window.blocks import message_text
 
@@ -25,8 +27,8 @@ def window_start_to_fit(turns: Sequence[Turn], *, start: int, tokens: int, room:
         A number larger than ``start``, or None when there is no answered turn left to leave out.
     """
     sizes = {
-        turn.number: len(message_text(turn.user)) + (len(message_text(turn.reply)) if turn.reply else 0)
-        for turn in turns
+        turn.number: sum(len(message_text(message)) for message in _messages(turn))
+        for turn in map(settled, turns)
         if turn.state is TurnState.DONE and turn.number >= start
     }
     if not sizes:
@@ -40,3 +42,8 @@ def window_start_to_fit(turns: Sequence[Turn], *, start: int, tokens: int, room:
         if dropped >= characters_to_drop:
             return number + 1
     return max(sizes) + 1
+
+
+def _messages(turn: Turn) -> list[Message]:
+    steps = [message for step in turn.steps for message in (step.said, step.results)]
+    return [message for message in (turn.user, *steps, turn.reply) if message is not None]

@@ -3,6 +3,9 @@
 A message that was accepted but never answered (the process died, the network was down) is not lost: its
 text stands in front of the next message, in the same user message, and stays there in the history. What a framing
 keeps beside a message stands with it as a `Notice`; whether it is sent is the framing's matter.
+
+A turn whose process died after its tools had begun cannot simply be asked again: they may have taken effect. It is
+closed as it stands: a call without a result gets one that says so, and the reply says that it was interrupted.
 """
 
 from __future__ import annotations
@@ -10,9 +13,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Final
 
-from frontmind.values.message import Message, Role
-from frontmind.values.parts import Part, Thinking, Voice
+from frontmind.providers.profiles.profile import Profile
+from frontmind.values.message import Message, Role, assistant
+from frontmind.values.parts import (
+    Document,
+    Image,
+    Part,
+    ProviderBlock,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    Voice,
+    part_text,
+)
 from frontmind.values.records import Turn, TurnState
 
 
@@ -21,7 +37,7 @@ class Continuum:
     """A conversation as the next window sees it.
 
     Attributes:
-        history: complete exchanges, user and assistant in turns.
+        history: complete exchanges, user and assistant in turns, with the tool calls and results of each.
         turns: the turn of each exchange.
         unanswered: the parts of the messages that wait for a reply, in order.
         previous_message_at: when the newest message was stored; None when there is none.
@@ -35,13 +51,44 @@ class Continuum:
     last_done: Turn | None
 
 
+INTERRUPTED: Final = "(I was interrupted here, before I could answer.)"
+"""Stands for the reply of a turn that ended after its tools had begun and before the model said anything more."""
+
+LOST: Final = "No result: the turn ended while this ran. It is not known whether it took effect; look before repeating."
+
+
+def settled(turn: Turn) -> Turn:
+    """The turn as it stands in the history: one that broke off behind a tool call is closed, any other as it is."""
+    if turn.state is not TurnState.OPEN or not turn.steps:
+        return turn
+    last = turn.steps[-1]
+    results = last.results or Message(Role.USER, unanswered(last.said, LOST))
+    return replace(
+        turn,
+        state=TurnState.DONE,
+        steps=(*turn.steps[:-1], replace(last, results=results)),
+        reply=assistant(INTERRUPTED),
+        # Nobody knows when it ended; the same answer in every process.
+        answered_at=turn.asked_at,
+        request=last.request,
+        model=last.model,
+        usage=last.usage,
+        interrupted=True,
+    )
+
+
+def unanswered(said: Message, why: str) -> tuple[ToolResult, ...]:
+    """A result for each call of the message that says why there is none."""
+    return tuple(ToolResult(part.id, why, is_error=True) for part in said.parts if isinstance(part, ToolCall))
+
+
 def unanswered_turns(turns: Sequence[Turn]) -> list[Turn]:
     """The turns (by number) whose messages wait for a reply.
 
     An open turn in front of an answered one is not among them: its message went along and is part of the history.
     """
     waiting: list[Turn] = []
-    for turn in turns:
+    for turn in map(settled, turns):
         if turn.state is TurnState.DONE:
             waiting.clear()
         elif turn.state is TurnState.OPEN:
@@ -49,19 +96,22 @@ def unanswered_turns(turns: Sequence[Turn]) -> list[Turn]:
     return waiting
 
 
-def read_turns(turns: Sequence[Turn], *, window_start: int = 1, model: str | None = None) -> Continuum:
+def read_turns(
+    turns: Sequence[Turn], *, window_start: int = 1, model: str | None = None, profile: Profile | None = None
+) -> Continuum:
     """The continuum of these turns (by number).
 
     Args:
         window_start: the number of the first turn that is sent.
         model: the full name of the model that will read it; reasoning of another one is bound to nothing.
+        profile: what is known of that model: what it cannot take, an earlier one may have, is said in a line instead.
     """
     history: list[Message] = []
     answered: list[Turn] = []
     waiting: list[Part] = []
     last_done: Turn | None = None
     previous_message_at: datetime | None = None
-    for turn in turns:
+    for turn in map(settled, turns):
         previous_message_at = turn.answered_at or turn.asked_at
         if turn.state is TurnState.REFUSED:
             continue
@@ -71,11 +121,45 @@ def read_turns(turns: Sequence[Turn], *, window_start: int = 1, model: str | Non
             continue
         waiting.extend(turn.user.parts)
         if turn.state is TurnState.DONE and turn.reply is not None:
-            history += [Message(Role.USER, _noticed(waiting, turn)), _bound(turn.reply, turn, model)]
+            history.append(Message(Role.USER, _noticed(waiting, turn)))
+            for step in turn.steps:
+                if step.results is not None:
+                    history += [_bound(step.said, turn, model), step.results]
+            history.append(_bound(turn.reply, turn, model))
             answered.append(turn)
             waiting.clear()
             last_done = turn
-    return Continuum(tuple(history), tuple(answered), tuple(waiting), previous_message_at, last_done)
+    taken = tuple(history) if profile is None else tuple(_taken(message, profile) for message in history)
+    return Continuum(taken, tuple(answered), tuple(waiting), previous_message_at, last_done)
+
+
+def _taken(message: Message, profile: Profile) -> Message:
+    """The message without what this model cannot take: a conversation goes on after a change of models."""
+    parts = tuple(_taken_part(part, profile) for part in message.parts)
+    return (
+        message
+        if all(one is other for one, other in zip(parts, message.parts, strict=True))
+        else (Message(message.role, parts))
+    )
+
+
+def _taken_part(part: Part, profile: Profile) -> Part:
+    match part:
+        case Image() | Document() if part.media_type not in profile.inputs:
+            return Text(_not_taken(part))
+        case ProviderBlock(wire, _, "") if wire != profile.wire:
+            return Text(part_text(part))
+        case ToolResult(attachments=[_, *_]):
+            left_out = [item for item in part.attachments if item.media_type not in profile.inputs]
+            if left_out:
+                kept = tuple(item for item in part.attachments if item.media_type in profile.inputs)
+                text = "\n".join([part.text, *map(_not_taken, left_out)])
+                return replace(part, text=text, attachments=kept, wire="", data="")
+    return part
+
+
+def _not_taken(file: Image | Document) -> str:
+    return f"({file.media_type}, left out: this model does not take it)"
 
 
 def _noticed(said: Sequence[Part], turn: Turn) -> tuple[Part, ...]:

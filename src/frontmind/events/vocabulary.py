@@ -63,6 +63,8 @@ class TrinketContentEvent:
         cache_policy: for a system section, whether it stands in front of the cache marker.
         failure: set when the content is a stand-in because the trinket failed.
         author: whose words the content carries.
+        observed_at: when the content was true; None where it tells that itself, or never changes by itself.
+        shortened: whether something was left out, because it had more tokens than its budget.
     """
 
     section: str
@@ -71,6 +73,8 @@ class TrinketContentEvent:
     cache_policy: bool = False
     failure: SectionFailure | None = None
     author: Author = Author.OTHERS
+    observed_at: datetime | None = None
+    shortened: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +87,7 @@ class SystemPromptComposedEvent:
         notification_center: the rendered notification center, or an empty string.
         sections: what the three are made of, in their order.
         failures: the sections that failed in this turn.
+        shortened: the names of the sections that had more tokens than their budget.
     """
 
     context: TurnContext
@@ -91,11 +96,12 @@ class SystemPromptComposedEvent:
     notification_center: str
     sections: tuple[Section, ...] = ()
     failures: tuple[SectionFailure, ...] = ()
+    shortened: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class TurnCompletedEvent:
-    """A turn was answered and stored."""
+    """A turn was answered and stored; ``reply`` is its last message."""
 
     context: TurnContext
     user: Message

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import AsyncGenerator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from frontmind.errors import ModelError, ModelUnavailable, RequestRefused, WindowTooLarge
+from frontmind.errors import ModelError, ModelUnavailable
 from frontmind.providers.encoding.encode import require_wire
-from frontmind.providers.hosted import HostedModel
+from frontmind.providers.faults import (
+    CONNECT_SECONDS,
+    SILENCE_SECONDS,
+    Advice,
+    explained,
+    read_fault,
+    timed_out,
+    transport_fault,
+)
+from frontmind.providers.hosted import HostedModel, one_line
 from frontmind.providers.profiles.profile import Profile, Wire
 from frontmind.providers.protocol import Request
 from frontmind.window.choice import FramingChoice
@@ -16,8 +24,7 @@ from frontmind.window.choice import FramingChoice
 if TYPE_CHECKING:
     import anthropic
 
-# The API tells the two sizes only in its sentence, the window's first.
-_TOO_LONG = re.compile(r"prompt is too long: (\d+) tokens > (\d+) maximum")
+_ADVICE: Final = Advice(key="check ANTHROPIC_API_KEY")
 
 
 class AnthropicModel(HostedModel):
@@ -27,7 +34,7 @@ class AnthropicModel(HostedModel):
         profile, name, framing, max_output_tokens: as in `HostedModel`.
         api_key: the key; None lets the SDK look for it where it usually does.
         base_url: another server that speaks the same API; None for the provider's.
-        max_retries: how often the SDK tries again before an answer has begun; None for its default.
+        silence: how many seconds the server may send nothing.
 
     Raises:
         ModelUnavailable: the SDK is not installed, or there is no key.
@@ -43,7 +50,7 @@ class AnthropicModel(HostedModel):
         max_output_tokens: int,
         api_key: str | None = None,
         base_url: str | None = None,
-        max_retries: int | None = None,
+        silence: float = SILENCE_SECONDS,
     ) -> None:
         super().__init__(profile, name=name, framing=framing, max_output_tokens=max_output_tokens)
         require_wire(profile, Wire.ANTHROPIC)
@@ -54,8 +61,12 @@ class AnthropicModel(HostedModel):
                 f"{name} needs the anthropic package; run: pip install 'frontmind[anthropic]'", model=name
             ) from error
         self._sdk = anthropic
-        options: dict[str, Any] = {} if max_retries is None else {"max_retries": max_retries}
-        self._client = anthropic.AsyncAnthropic(api_key=api_key, base_url=base_url, **options)
+        self._client = anthropic.AsyncAnthropic(
+            api_key=api_key,
+            base_url=base_url,
+            max_retries=0,
+            timeout=anthropic.Timeout(silence, connect=CONNECT_SECONDS),
+        )
         if self._client.api_key is None and self._client.auth_token is None:
             raise ModelUnavailable(
                 f"{name} needs a key; set ANTHROPIC_API_KEY, or choose another model with --model", model=name
@@ -79,53 +90,27 @@ class AnthropicModel(HostedModel):
             async with stream:
                 async for event in stream:
                     yield event.to_dict(mode="json", warnings=False)
-        except self._sdk.APIError as error:
+        except self._sdk.AnthropicError as error:
             raise self._explained(error) from error
         except (OSError, httpx2.HTTPError) as error:
             # Inside a running stream the SDK lets its HTTP library's errors through as they are.
-            raise ModelError(
-                f"the connection to {self.name} broke off ({error}); try again", model=self.name
-            ) from error
+            raise self._broken(error) from error
 
-    def _explained(self, error: anthropic.APIError) -> ModelError:
-        sdk, name, said = self._sdk, self.name, _said(error)
-        if (too_large := _too_large(said, name)) is not None:
-            return too_large
-        if isinstance(error, sdk.AuthenticationError | sdk.PermissionDeniedError):
-            return ModelUnavailable(f"{name} refused the key ({said}); check ANTHROPIC_API_KEY", model=name)
-        if isinstance(error, sdk.NotFoundError):
-            return ModelUnavailable(f"{name} was not found ({said}); check the name after --model", model=name)
-        if isinstance(error, sdk.APIConnectionError):
-            return ModelUnavailable(
-                f"cannot reach {name} ({said}); check the network, or choose --model local", model=name
-            )
-        if isinstance(error, sdk.RateLimitError):
-            return ModelError(f"{name} takes no more requests for now ({said}); try again later", model=name)
-        if isinstance(error, sdk.APIStatusError) and error.status_code in (400, 413, 422):
-            return RequestRefused(f"{name} refused the request ({said})", model=name, status=error.status_code)
-        return ModelError(f"{name} failed ({said}); try again", model=name)
+    def _explained(self, error: anthropic.AnthropicError) -> ModelError:
+        if not isinstance(error, self._sdk.APIError):
+            reason = f"{self.name} has no key that can be used ({one_line(error)})"
+            return ModelUnavailable(f"{reason}; {_ADVICE.key}", model=self.name, reason=reason)
+        if isinstance(error, self._sdk.APITimeoutError):
+            return timed_out(self.name)
+        if isinstance(error, self._sdk.APIConnectionError):
+            return self._broken(error.__cause__ or error)
+        response = error.response if isinstance(error, self._sdk.APIStatusError) else None
+        status, headers = (response.status_code, response.headers) if response is not None else (None, None)
+        fault = read_fault(error.body, said=error.message, status=status, headers=headers)
+        return explained(fault, name=self.name, advice=_ADVICE)
+
+    def _broken(self, error: BaseException) -> ModelError:
+        return transport_fault(error, name=self.name, url=str(self._client.base_url))
 
     async def close(self) -> None:
         await self._client.close()
-
-
-def _too_large(said: str, name: str) -> WindowTooLarge | None:
-    match = _TOO_LONG.search(said)
-    if match is None:
-        return None
-    tokens, limit = (int(group) for group in match.groups())
-    return WindowTooLarge(
-        f"the window has {tokens} tokens and {name} takes {limit}; leave something out, or choose a model with a "
-        "larger context",
-        model=name,
-        tokens=tokens,
-        limit=limit,
-    )
-
-
-def _said(error: anthropic.APIError) -> str:
-    """The server's own words, on one line."""
-    body = error.body
-    inner = body.get("error") if isinstance(body, dict) else None
-    message = inner.get("message") if isinstance(inner, dict) else None
-    return " ".join(str(message or error.message).split())[:300]

@@ -10,15 +10,24 @@ import asyncio
 import base64
 import json
 import os
-import re
 import threading
 from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Any, Final, TypeAlias, get_args
-from urllib.parse import urlsplit
 
-from frontmind.errors import ModelError, ModelUnavailable, RequestRefused, WindowTooLarge
+from frontmind.errors import ModelError, ModelUnavailable, RequestRefused
 from frontmind.providers.encoding.bedrock import converse_arguments
 from frontmind.providers.encoding.encode import require_wire
+from frontmind.providers.faults import (
+    CONNECT_SECONDS,
+    SILENCE_SECONDS,
+    Advice,
+    connection_lost,
+    explained,
+    is_loopback,
+    read_fault,
+    timed_out,
+    unreachable,
+)
 from frontmind.providers.hosted import HostedModel, one_line
 from frontmind.providers.profiles.profile import Profile, Wire
 from frontmind.providers.protocol import Request
@@ -27,23 +36,9 @@ from frontmind.window.choice import FramingChoice
 
 _Item: TypeAlias = "Mapping[str, Any] | Exception | None"
 _OddReply: TypeAlias = ValueError | TypeError | LookupError | AttributeError
-_LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
-# A long prompt can take minutes before the first event; boto3 alone waits for one.
-_READ_TIMEOUT_SECONDS: Final = 300
-# Some of Claude's refusals tell both sizes, the request's first.
-_TOO_LONG: Final = re.compile(r"(\d+) tokens > (\d+)")
-# Codes as the API documents them; in a stream the same ones come with a small first letter.
-_NO_ACCESS: Final = frozenset(
-    {
-        "accessdeniedexception",
-        "unrecognizedclientexception",
-        "invalidsignatureexception",
-        "expiredtokenexception",
-        "incompletesignature",
-    }
-)
-_BUSY: Final = frozenset(
-    {"throttlingexception", "servicequotaexceededexception", "modelnotreadyexception", "toomanyrequestsexception"}
+_ADVICE: Final = Advice(
+    key="check the AWS keys and that the account has access to the model",
+    missing="check the name after --model, and the region",
 )
 
 
@@ -53,6 +48,7 @@ class BedrockModel(HostedModel):
     Args:
         region: the AWS region; None for AWS_REGION, or where boto3 looks for it.
         endpoint_url: another server that speaks the same API; None for Amazon's.
+        silence: how many seconds the server may send nothing.
 
     Raises:
         ModelUnavailable: boto3 is not installed, or there is no region or no key.
@@ -68,6 +64,7 @@ class BedrockModel(HostedModel):
         max_output_tokens: int,
         region: str | None = None,
         endpoint_url: str | None = None,
+        silence: float = SILENCE_SECONDS,
     ) -> None:
         super().__init__(profile, name=name, framing=framing, max_output_tokens=max_output_tokens)
         if profile.wire is not Wire.BEDROCK_INVOKE:
@@ -81,13 +78,18 @@ class BedrockModel(HostedModel):
                 f"{name} needs the boto3 package; run: pip install 'frontmind[bedrock]'", model=name
             ) from error
         # No proxy reaches this machine's own loopback.
-        local: dict[str, Any] = {"proxies": {}} if urlsplit(endpoint_url or "").hostname in _LOOPBACK else {}
+        local: dict[str, Any] = {"proxies": {}} if is_loopback(endpoint_url or "") else {}
         try:
             session = boto3.Session(region_name=region or os.environ.get("AWS_REGION") or None)
             self._client: Any = session.client(
                 "bedrock-runtime",
                 endpoint_url=endpoint_url,
-                config=Config(read_timeout=_READ_TIMEOUT_SECONDS, **local),
+                config=Config(
+                    connect_timeout=min(CONNECT_SECONDS, silence),
+                    read_timeout=silence,
+                    retries={"total_max_attempts": 1},
+                    **local,
+                ),
             )
             has_key = session.get_credentials() is not None or "AWS_BEARER_TOKEN_BEDROCK" in os.environ
         except NoRegionError as error:
@@ -139,6 +141,7 @@ class BedrockModel(HostedModel):
 
     def _explained(self, error: Exception) -> ModelError:
         from botocore import exceptions  # noqa: PLC0415 - comes with the optional dependency
+        from botocore.httpsession import URLLib3ReadTimeoutError  # noqa: PLC0415 - as above
 
         name = self.name
         if isinstance(error, exceptions.ClientError):
@@ -148,41 +151,17 @@ class BedrockModel(HostedModel):
         if isinstance(error, exceptions.NoCredentialsError | exceptions.TokenRetrievalError):
             return ModelUnavailable(f"{name} needs a key ({one_line(error)}); check the AWS settings", model=name)
         if isinstance(error, exceptions.EndpointConnectionError):
-            return ModelUnavailable(
-                f"cannot reach {name} ({one_line(error)}); check the network, or choose --model local", model=name
-            )
-        if isinstance(error, exceptions.ReadTimeoutError | exceptions.ConnectTimeoutError):
-            return ModelError(f"{name} did not answer in time; try again", model=name)
-        return ModelError(f"the connection to {name} broke off ({one_line(error)}); try again", model=name)
+            return unreachable(name, one_line(error), url=self._client.meta.endpoint_url)
+        if isinstance(error, exceptions.ReadTimeoutError | exceptions.ConnectTimeoutError | URLLib3ReadTimeoutError):
+            return timed_out(name)
+        return connection_lost(name, one_line(error))
 
     def _refused(self, response: Mapping[str, Any]) -> ModelError:
-        name, error = self.name, response.get("Error", {})
-        code = str(error.get("Code", "")).lower()
-        said = one_line(ValueError(error.get("Message") or error.get("Code") or "without a word"))
-        status = response.get("ResponseMetadata", {}).get("HTTPStatusCode")
-        if code in _NO_ACCESS or status in (401, 403):
-            return ModelUnavailable(
-                f"{name} refused the key ({said}); check the AWS keys and that the account has access to the model",
-                model=name,
-            )
-        if code == "resourcenotfoundexception" or status == 404:
-            return ModelUnavailable(
-                f"{name} was not found ({said}); check the name after --model, and the region", model=name
-            )
-        if code in _BUSY or status == 429:
-            return ModelError(f"{name} takes no more requests for now ({said}); try again later", model=name)
-        if code == "validationexception" or status in (400, 413, 422):
-            sizes = _TOO_LONG.search(said)
-            if sizes and int(sizes[1]) > int(sizes[2]):
-                return WindowTooLarge(
-                    f"the window has {sizes[1]} tokens and {name} takes {sizes[2]}; leave something out, or choose a "
-                    "model with a larger context",
-                    model=name,
-                    tokens=int(sizes[1]),
-                    limit=int(sizes[2]),
-                )
-            return RequestRefused(f"{name} refused the request ({said})", model=name, status=status or 400)
-        return ModelError(f"{name} failed ({said}); try again", model=name)
+        told, answer = response.get("Error", {}), response.get("ResponseMetadata", {})
+        body = {"type": told.get("Code"), "message": told.get("Message")}
+        headers = answer.get("HTTPHeaders")
+        fault = read_fault(body, status=answer.get("HTTPStatusCode"), headers=headers)
+        return explained(fault, name=self.name, advice=_ADVICE)
 
     async def close(self) -> None:
         await asyncio.to_thread(self._client.close)

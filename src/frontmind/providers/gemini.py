@@ -6,15 +6,22 @@ knows neither how a window becomes a request nor what a reply means.
 
 from __future__ import annotations
 
-import re
 from collections.abc import AsyncGenerator, Mapping
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
 
-from frontmind.errors import ModelError, ModelUnavailable, RequestRefused, WindowTooLarge
+from frontmind.errors import ModelError, ModelUnavailable, RequestRefused
 from frontmind.providers.encoding.encode import require_wire
-from frontmind.providers.hosted import HostedModel, one_line
+from frontmind.providers.faults import (
+    CONNECT_SECONDS,
+    SILENCE_SECONDS,
+    Advice,
+    explained,
+    is_loopback,
+    read_fault,
+    transport_fault,
+)
+from frontmind.providers.hosted import HostedModel
 from frontmind.providers.profiles.profile import Profile, Wire
 from frontmind.providers.protocol import Request
 from frontmind.window.choice import FramingChoice
@@ -24,11 +31,10 @@ if TYPE_CHECKING:
 
 # The SDK wants a key and would otherwise take the environment's, which is no business of another server's.
 _NO_KEY: Final = "none"
-_LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
+_GOOGLE: Final = "https://generativelanguage.googleapis.com"
+_ADVICE: Final = Advice(key="check GEMINI_API_KEY")
 # The SDK asks for contents; what stands here is replaced by the stored body.
 _PLACEHOLDER: Final = "-"
-# Gemini tells the two sizes only in its sentence, the request's first.
-_TOO_LONG: Final = re.compile(r"input token count (?:is |\()(\d+)\D+?(?:up to |allowed \()(\d+)")
 
 # The SDK leaves the connection of a stream open that is not read to its end, and gives out no way to close it.
 _responses: ContextVar[list[Any]] = ContextVar("responses")
@@ -45,6 +51,7 @@ class GeminiModel(HostedModel):
         api_key: the key; None lets the SDK take GOOGLE_API_KEY or GEMINI_API_KEY.
         base_url: another server that speaks the same API, which is sent no key but the one given here; None for
             Google's.
+        silence: how many seconds the server may send nothing.
 
     Raises:
         ModelUnavailable: the SDK is not installed, or there is no key.
@@ -60,6 +67,7 @@ class GeminiModel(HostedModel):
         max_output_tokens: int,
         api_key: str | None = None,
         base_url: str | None = None,
+        silence: float = SILENCE_SECONDS,
     ) -> None:
         super().__init__(profile, name=name, framing=framing, max_output_tokens=max_output_tokens)
         require_wire(profile, Wire.GEMINI)
@@ -69,15 +77,26 @@ class GeminiModel(HostedModel):
             raise ModelUnavailable(
                 f"{name} needs the google-genai package; run: pip install 'frontmind[gemini]'", model=name
             ) from error
-        transport: dict[str, Any] = {"event_hooks": {"response": [_remember]}}
-        if base_url is not None and urlsplit(base_url).hostname in _LOOPBACK:
+        self._url = base_url or _GOOGLE
+        waits = {"connect": min(CONNECT_SECONDS, silence), "read": silence, "write": silence, "pool": silence}
+
+        async def limit(request: Any) -> None:
+            # The SDK's own time limit is for the whole reply, and is told to the server.
+            request.extensions["timeout"] = waits
+
+        transport: dict[str, Any] = {"event_hooks": {"request": [limit], "response": [_remember]}}
+        if is_loopback(self._url):
             # No proxy reaches this machine's own loopback.
             transport["trust_env"] = False
         try:
             self._client = genai.Client(
                 api_key=(api_key or "").strip() or (None if base_url is None else _NO_KEY),
                 vertexai=False,
-                http_options=genai.types.HttpOptions(base_url=base_url, async_client_args=transport),
+                http_options=genai.types.HttpOptions(
+                    base_url=base_url,
+                    async_client_args=transport,
+                    retry_options=genai.types.HttpRetryOptions(attempts=1),
+                ),
             )
         except ValueError as error:
             raise ModelUnavailable(
@@ -112,16 +131,8 @@ class GeminiModel(HostedModel):
                 chunk = await anext(chunks, None)
         except errors.APIError as error:
             raise self._explained(error) from error
-        except httpx2.ConnectError as error:
-            raise ModelUnavailable(
-                f"cannot reach {self.name} ({one_line(error)}); check the network, or choose --model local",
-                model=self.name,
-            ) from error
         except (httpx2.HTTPError, OSError) as error:
-            raise ModelError(
-                f"the connection to {self.name} broke off ({one_line(error)}); try again", model=self.name
-            ) from error
-
+            raise transport_fault(error, name=self.name, url=self._url) from error
         finally:
             for response in responses:
                 await response.aclose()
@@ -132,26 +143,9 @@ class GeminiModel(HostedModel):
             raise RequestRefused(f"{self.name} refused the request (it blocked it: {reason})", model=self.name)
 
     def _explained(self, error: APIError) -> ModelError:
-        name, said = self.name, one_line(ValueError(error.message or error))
-        # A wrong key is a 400 like any other wrong argument.
-        if error.code in (401, 403) or "API_KEY_INVALID" in str(error.details):
-            return ModelUnavailable(f"{name} refused the key ({said}); check GEMINI_API_KEY", model=name)
-        if error.code == 404:
-            return ModelUnavailable(f"{name} was not found ({said}); check the name after --model", model=name)
-        if error.code == 429:
-            return ModelError(f"{name} takes no more requests for now ({said}); try again later", model=name)
-        if error.code in (400, 413, 422):
-            if sizes := _TOO_LONG.search(str(error.message)):
-                tokens, limit = int(sizes[1]), int(sizes[2])
-                return WindowTooLarge(
-                    f"the window has {tokens} tokens and {name} takes {limit}; leave something out, or choose a model "
-                    "with a larger context",
-                    model=name,
-                    tokens=tokens,
-                    limit=limit,
-                )
-            return RequestRefused(f"{name} refused the request ({said})", model=name, status=error.code)
-        return ModelError(f"{name} failed ({said}); try again", model=name)
+        headers = getattr(error.response, "headers", None)
+        fault = read_fault(error.details, said=error.message or "", status=error.code, headers=headers)
+        return explained(fault, name=self.name, advice=_ADVICE)
 
     async def close(self) -> None:
         await self._client.aio.aclose()

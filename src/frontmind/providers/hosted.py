@@ -12,13 +12,14 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import Any
 
-from frontmind.errors import ModelError
+from frontmind.errors import MalformedReply, RequestRefused
 from frontmind.providers.decoding.decode import DECODERS
 from frontmind.providers.decoding.reply import Reply
 from frontmind.providers.encoding.encode import encode_window
 from frontmind.providers.estimate import calibrate, estimate_request, estimate_tokens
+from frontmind.providers.faults import on_one_line
 from frontmind.providers.profiles.profile import Mark, Profile, UsageMeaning
-from frontmind.providers.protocol import Finished, Request, StopReason, StreamEvent, TextDelta, TokenCount
+from frontmind.providers.protocol import Finished, ReplyEvent, Request, StopReason, TextDelta, TokenCount
 from frontmind.values.parts import is_blank, part_text
 from frontmind.values.usage import Usage
 from frontmind.window.choice import FramingChoice
@@ -57,7 +58,7 @@ class HostedModel(ABC):
     def encode(self, window: Window) -> Request:
         return encode_window(window, self.profile, max_output_tokens=self.max_output_tokens, framing=self.framing)
 
-    async def stream(self, request: Request) -> AsyncGenerator[StreamEvent, None]:
+    async def stream(self, request: Request) -> AsyncGenerator[ReplyEvent, None]:
         decoder = DECODERS[self.profile.wire]
         assembler = decoder.assembler()
         try:
@@ -69,10 +70,8 @@ class HostedModel(ABC):
             reply = decoder.reply(assembler.body(), self._meaning())
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
             # No SDK checks what a server sends: another shape comes through as it is.
-            raise ModelError(
-                f"{self.name} sent what is no reply of this API ({one_line(error)}); check the server and try again",
-                model=self.name,
-            ) from error
+            reason = f"{self.name} sent what is no reply of this API ({one_line(error)})"
+            raise MalformedReply(f"{reason}; check the server and try again", model=self.name, reason=reason) from error
         yield self._finished(reply, request)
 
     @abstractmethod
@@ -90,12 +89,11 @@ class HostedModel(ABC):
 
     def _finished(self, reply: Reply, request: Request) -> Finished:
         if reply.stop is None:
-            raise ModelError(f"{self.name} broke off in the middle of its reply; try again", model=self.name)
+            reason = f"{self.name} broke off in the middle of its reply"
+            raise MalformedReply(f"{reason}; try again", model=self.name, reason=reason)
         said = [part_text(part) for part in reply.message.parts]
         if all(is_blank(part) for part in reply.message.parts):
-            at_limit = reply.stop is StopReason.LENGTH
-            why = f" (it stopped at its limit of {self.max_output_tokens} output tokens)" if at_limit else ""
-            raise ModelError(f"{self.name} gave an empty reply{why}; try again", model=self.name)
+            raise self._empty(reply.stop)
         usage = reply.usage
         if usage is None or usage.cached > usage.input:
             # Figures that cannot be, or none.
@@ -104,6 +102,19 @@ class HostedModel(ABC):
         else:
             self._counts.append((estimate_request(request), usage.input))
         return Finished(reply.message, usage, reply.stop)
+
+    def _empty(self, stop: StopReason) -> MalformedReply | RequestRefused:
+        if stop is StopReason.REFUSAL:
+            return RequestRefused(
+                f"{self.name} refuses to answer this and says nothing; ask differently", model=self.name
+            )
+        at_limit = stop is StopReason.LENGTH
+        why = f" (it stopped at its limit of {self.max_output_tokens} output tokens)" if at_limit else ""
+        reason = f"{self.name} gave an empty reply{why}"
+        # What thought up to its limit will do so again, and costs as much.
+        return MalformedReply(
+            f"{reason}; try again", model=self.name, retryable=False if at_limit else None, reason=reason
+        )
 
     async def count_request(self, request: Request) -> TokenCount:
         return self._corrected(estimate_request(request))
@@ -124,4 +135,4 @@ class HostedModel(ABC):
 
 def one_line(error: Exception) -> str:
     """The error's own words on one line, or its name where it has none."""
-    return " ".join(str(error).split())[:300] or type(error).__name__
+    return on_one_line(str(error)) or type(error).__name__

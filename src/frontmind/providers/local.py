@@ -131,7 +131,6 @@ class LocalModel:
             max_output_tokens=max_output_tokens,
             # A closed stream is noticed when the engine writes to it: have it write during a long prompt, too.
             stream_options={"return_progress": True},
-            max_retries=0,
             http_client=http,
         )
         # One slot: a second stream waits for the first.

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from frontmind.providers.faults import SILENCE_SECONDS
 from frontmind.providers.openai_client import OpenAIModel
 from frontmind.providers.profiles.profile import Profile, Wire
 from frontmind.window.canonical import Json
@@ -41,7 +42,7 @@ class OpenAIChatModel(OpenAIModel):
         api_key: str | None = None,
         context_limit: int | None = None,
         stream_options: Mapping[str, Json] | None = None,
-        max_retries: int | None = None,
+        silence: float = SILENCE_SECONDS,
         http_client: httpx2.AsyncClient | None = None,
     ) -> None:
         super().__init__(
@@ -52,7 +53,7 @@ class OpenAIChatModel(OpenAIModel):
             base_url=base_url,
             api_key=api_key,
             context_limit=context_limit,
-            max_retries=max_retries,
+            silence=silence,
             http_client=http_client,
         )
         self._stream_options = dict(stream_options or {})

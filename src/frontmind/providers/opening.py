@@ -25,6 +25,7 @@ from frontmind.providers.openai_responses import OpenAIResponsesModel
 from frontmind.providers.profiles.profile import Profile, Wire
 from frontmind.providers.profiles.resolve import choose_framing, resolve_profile
 from frontmind.providers.protocol import Model, Request
+from frontmind.providers.retrying import RetryingModel
 from frontmind.providers.scripted import ScriptedModel, read_script
 from frontmind.window.choice import Framing, FramingChoice
 from frontmind.window.window import Window
@@ -99,7 +100,8 @@ def select_model(
 async def open_model(
     selection: Selection, *, cache_dir: Path, local_context: int, announce: Callable[[str], None]
 ) -> Model:
-    """The model that was selected, ready to be asked; close it when done.
+    """The model that was selected, ready to be asked; close it when done. One behind a network is asked again
+    when it fails before it has said anything.
 
     Args:
         cache_dir: the folder where the local model is kept.
@@ -125,14 +127,24 @@ async def open_model(
     if name.provider is Provider.ECHO:
         return EchoModel(profile=selection.profile, framing=selection.framing, max_output_tokens=most)
     if name.provider is Provider.SCRIPTED:
-        script = read_script(Path(name.model))
-        return ScriptedModel(script, profile=selection.profile, framing=selection.framing, max_output_tokens=most)
+        return ScriptedModel(
+            read_script(Path(name.model)),
+            name=str(name),
+            profile=selection.profile,
+            framing=selection.framing,
+            max_output_tokens=most,
+        )
     common: dict[str, Any] = {"name": str(name), "framing": selection.framing, "max_output_tokens": most}
-    if name.provider is Provider.ANTHROPIC:
+    return RetryingModel(_open_hosted(selection, common))
+
+
+def _open_hosted(selection: Selection, common: Mapping[str, Any]) -> Model:
+    provider = selection.name.provider
+    if provider is Provider.ANTHROPIC:
         return AnthropicModel(selection.profile, **common)
-    if name.provider is Provider.GEMINI:
+    if provider is Provider.GEMINI:
         return GeminiModel(selection.profile, **common)
-    if name.provider is Provider.BEDROCK:
+    if provider is Provider.BEDROCK:
         return BedrockModel(selection.profile, **common)
     return _open_openai(selection, common)
 

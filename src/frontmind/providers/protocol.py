@@ -53,7 +53,26 @@ class Finished:
     stop: StopReason
 
 
-StreamEvent: TypeAlias = TextDelta | Finished
+@dataclass(frozen=True, slots=True)
+class Retrying:
+    """The model failed before it said anything, and is asked again after a wait that begins now.
+
+    Attributes:
+        reason: what happened, on one line.
+        seconds: how long the wait is.
+        attempt: which attempt failed, counted from 1.
+    """
+
+    reason: str
+    seconds: float
+    attempt: int
+
+
+ReplyEvent: TypeAlias = TextDelta | Finished
+"""What a reply consists of."""
+
+StreamEvent: TypeAlias = ReplyEvent | Retrying
+"""What a caller sees, the attempts before the reply included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +122,7 @@ class Model(Protocol):
         ...
 
     def stream(self, request: Request) -> AsyncIterator[StreamEvent]:
-        """Ask the model. Yields text as it comes and `Finished` exactly once, last.
+        """Ask the model. Yields text as it comes and `Finished` exactly once, last; `Retrying` only before any text.
 
         Closing the iterator early ends the call at the provider.
 

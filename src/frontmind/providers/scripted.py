@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -12,11 +11,14 @@ from frontmind.providers.estimate import estimate_request, estimate_tokens
 from frontmind.providers.profiles.profile import Profile
 from frontmind.providers.profiles.resolve import choose_framing, resolve_profile
 from frontmind.providers.protocol import Finished, Request, StopReason, StreamEvent, TextDelta, TokenCount
-from frontmind.values.message import Message, assistant
-from frontmind.values.parts import ToolCall
+from frontmind.values.message import Message, Role, assistant
+from frontmind.values.parts import Text, ToolCall
 from frontmind.values.usage import Usage
+from frontmind.window.canonical import canonical_text, parse_json
 from frontmind.window.choice import FramingChoice
 from frontmind.window.window import Window
+
+_FORM = "a JSON list of texts, or of objects with text and calls"
 
 
 class ScriptedModel:
@@ -82,23 +84,58 @@ class ScriptedModel:
         return None
 
 
-def read_script(path: Path) -> list[str]:
-    """The replies in a JSON file: a list of texts.
+def read_script(path: Path) -> list[str | Message]:
+    """The replies in a JSON file: a list whose items are texts, or objects for replies that call tools.
+
+    ``{"text": "I look.", "calls": [{"name": "read_document", "arguments": {"name": "house"}}]}`` says the text and
+    makes the calls, with the ids c1, c2, ... A reply may have no ``text`` or no ``calls``, a call no ``arguments``.
 
     Raises:
-        UsageError: the file cannot be read or is something else.
+        UsageError: the file cannot be read or is something else; of an item that cannot be used, its number is named.
     """
     if path.exists() and not path.is_file() and not path.is_dir():
-        raise UsageError(f"the script {path} is not a regular file; pass a JSON list of texts")
+        raise UsageError(f"the script {path} is not a regular file; pass {_FORM}")
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = parse_json(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise UsageError(f"cannot read the script {path} ({error.strerror}); pass a JSON list of texts") from error
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"the script {path} is not valid JSON; pass a JSON list of texts") from error
-    if not isinstance(data, list) or not all(isinstance(item, str) for item in data):
-        raise UsageError(f"the script {path} is not a JSON list of texts")
-    return data
+        raise UsageError(f"cannot read the script {path} ({error.strerror}); pass {_FORM}") from error
+    except ValueError as error:
+        raise UsageError(f"the script {path} is not valid JSON; pass {_FORM}") from error
+    if not isinstance(data, list):
+        raise UsageError(f"the script {path} is not a JSON list; pass {_FORM}")
+    return [_reply(item, f"item {number} of the script {path}") for number, item in enumerate(data, 1)]
+
+
+def _reply(item: object, where: str) -> str | Message:
+    if isinstance(item, str):
+        return item
+    if not isinstance(item, dict):
+        raise UsageError(f"{where} is neither a text nor an object; pass {_FORM}")
+    _refuse_others(item, ("text", "calls"), where)
+    text, calls = item.get("text", ""), item.get("calls", [])
+    if not isinstance(text, str):
+        raise UsageError(f"{where}: text must be a text in quotes")
+    if not isinstance(calls, list):
+        raise UsageError(f'{where}: calls must be a list such as [{{"name": "list_reminders", "arguments": {{}}}}]')
+    called = [_call(call, number, f"{where}, call {number}") for number, call in enumerate(calls, 1)]
+    return Message(Role.ASSISTANT, (*((Text(text),) if text or not called else ()), *called))
+
+
+def _call(value: object, number: int, where: str) -> ToolCall:
+    if not isinstance(value, dict):
+        raise UsageError(f'{where} must be an object such as {{"name": "list_reminders", "arguments": {{}}}}')
+    _refuse_others(value, ("name", "arguments"), where)
+    name, arguments = value.get("name"), value.get("arguments", {})
+    if not isinstance(name, str) or not name:
+        raise UsageError(f"{where}: name must be the name of a tool")
+    if not isinstance(arguments, dict):
+        raise UsageError(f"{where}: arguments must be an object, such as {{}}")
+    return ToolCall(f"c{number}", name, canonical_text(arguments))
+
+
+def _refuse_others(value: dict[str, object], known: tuple[str, ...], where: str) -> None:
+    if others := sorted(value.keys() - set(known)):
+        raise UsageError(f"{where} has the key {others[0]!r}; the keys are {' and '.join(known)}")
 
 
 def _pieces(text: str) -> list[str]:

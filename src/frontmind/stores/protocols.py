@@ -5,6 +5,8 @@ An implementation keeps three promises beside the signatures:
 - what a method accepted is on disk when it returns, and survives the death of the process;
 - each method is one transaction: it happens entirely or not at all;
 - all reads come in a fixed order (stated per method), so that the same state gives the same bytes.
+
+A store belongs to one owner and finds nothing of another's: whose a row is decides before anything is ranked.
 """
 
 from __future__ import annotations
@@ -15,7 +17,20 @@ from datetime import date, datetime, timedelta
 from typing import Protocol
 
 from frontmind.values.message import Message
-from frontmind.values.records import Completion, Document, Note, Reminder, SearchHit, Segment, Turn
+from frontmind.values.records import (
+    Completion,
+    Delivery,
+    Document,
+    DocumentVersion,
+    NewReminder,
+    Note,
+    Reminder,
+    SearchHit,
+    Segment,
+    Sent,
+    Step,
+    Turn,
+)
 from frontmind.window.canonical import Json
 
 
@@ -37,19 +52,32 @@ class ConversationStore(Protocol):
         """
         ...
 
-    async def complete_turn(self, turn_id: int, completion: Completion) -> Turn:
-        """Store the reply and all that belongs to it; the turn is DONE. Its texts are searchable from now on.
+    async def begin_step(self, turn_id: int, step: Step, *, sent: Sent) -> Turn:
+        """Store what the model said in an OPEN turn, before its tools run, and what the turn's requests hold beside
+        the conversation. ``step.results`` must be None.
 
         Raises:
-            UsageError: there is no such OPEN turn.
+            UsageError: there is no such OPEN turn, or its last step has no results yet.
         """
         ...
 
-    async def refuse_turn(self, turn_id: int) -> None:
-        """Mark an OPEN turn as REFUSED.
+    async def finish_step(self, turn_id: int, results: Message, *, step: int | None = None) -> Turn:
+        """Store the results of a step of an OPEN turn, in the place of those that it has.
+
+        Args:
+            step: the number of the step, counting from 1; None for the last.
 
         Raises:
-            UsageError: there is no such OPEN turn.
+            UsageError: there is no such OPEN turn, or it has no such step.
+        """
+        ...
+
+    async def complete_turn(self, turn_id: int, completion: Completion) -> Turn:
+        """Store the reply and all that becomes true with it; the turn is DONE. Its texts are searchable from now on.
+
+        Raises:
+            UsageError: there is no such OPEN turn, a step of it has no results, or one that is to be refused is no
+                other OPEN turn of the conversation. Nothing is changed.
         """
         ...
 
@@ -67,27 +95,71 @@ class ConversationStore(Protocol):
         ...
 
     async def window_start(self, conversation: str) -> int:
-        """The number of the first turn that is still sent to the model; 1 until it is moved."""
-        ...
-
-    async def move_window_start(self, conversation: str, number: int) -> None:
-        """Leave out the turns before ``number``. It only ever grows; a smaller number changes nothing."""
+        """The number of the first turn that is still sent to the model; 1 until a completed turn has moved it."""
         ...
 
 
 class ReminderStore(Protocol):
-    async def add_reminder(self, text: str, due: datetime | date, *, zone: str, at: datetime) -> Reminder: ...
+    async def add_reminder(
+        self,
+        text: str,
+        due: datetime | date,
+        *,
+        zone: str,
+        at: datetime,
+        rrule: str = "",
+        exdates: tuple[datetime | date, ...] = (),
+        start: datetime | date | None = None,
+        uid: str = "",
+    ) -> Reminder: ...
+
+    async def add_reminders(self, reminders: Sequence[NewReminder], at: datetime) -> Sequence[Reminder]:
+        """Store all of them but those whose uid another one has, stored or earlier in the sequence, done or not.
+
+        Returns:
+            Those that were stored, in the order in which they were given.
+        """
+        ...
+
+    async def reminder(self, reminder_id: int) -> Reminder:
+        """The reminder, active or done.
+
+        Raises:
+            UsageError: there is none with this id.
+        """
+        ...
 
     async def active_reminders(self) -> Sequence[Reminder]:
         """Those not done, by id."""
         ...
 
-    async def complete_reminder(self, reminder_id: int, at: datetime) -> Reminder:
-        """Mark it done.
+    async def reminders(self) -> Sequence[Reminder]:
+        """All of them, by id."""
+        ...
+
+    async def save_reminder(self, reminder: Reminder, *, delivery: Delivery | None = None) -> Reminder:
+        """Store the changed reminder under its id, and what was delivered with it; its version grows by one.
+
+        One that is stored with nothing ``delivered`` may have its ``due`` slot delivered again, also when that slot
+        was before it was changed: that delivery is forgotten.
 
         Raises:
-            UsageError: there is no active reminder with this id.
+            Conflict: the stored reminder has another version than this one, or the slot was delivered already:
+                somebody else was faster. Nothing is changed.
+            UsageError: there is none with this id.
         """
+        ...
+
+    async def remove_reminder(self, reminder_id: int) -> Reminder:
+        """Delete it, with its deliveries. Its id is not given again.
+
+        Raises:
+            UsageError: there is none with this id.
+        """
+        ...
+
+    async def deliveries(self) -> Sequence[Delivery]:
+        """What was delivered, in the order in which it was."""
         ...
 
 
@@ -108,8 +180,27 @@ class NoteStore(Protocol):
 
 
 class DocumentStore(Protocol):
-    async def put_document(self, name: str, text: str, at: datetime) -> Document:
-        """Store it under its name, enabled; an existing text is replaced."""
+    async def put_document(
+        self,
+        name: str,
+        text: str,
+        at: datetime,
+        *,
+        by: str = "person",
+        source: str | None = None,
+        expected: int | None = None,
+    ) -> Document:
+        """Store a text under the name, as a new version unless it is the text that holds anyway; a new document is
+        enabled, and so is one that a person puts again.
+
+        Args:
+            by: who wrote it: "person", "assistant" or "file".
+            source: the file that it follows; None leaves that as it is.
+            expected: the version that must hold; 0 for none, None for any.
+
+        Raises:
+            Conflict: another version holds.
+        """
         ...
 
     async def documents(self) -> Sequence[Document]:
@@ -118,6 +209,38 @@ class DocumentStore(Protocol):
 
     async def enable_document(self, name: str, enabled: bool) -> Document:
         """Switch it on or off.
+
+        Raises:
+            UsageError: there is no document of this name.
+        """
+        ...
+
+    async def collapse_document(self, name: str, collapsed: tuple[str, ...]) -> Document:
+        """Set the sections of which only the title is shown.
+
+        Raises:
+            UsageError: there is no document of this name.
+        """
+        ...
+
+    async def document_versions(self, name: str) -> Sequence[DocumentVersion]:
+        """Every text that it has or had, by number; empty where there is no such document."""
+        ...
+
+    async def undo_document(self, name: str, *, expected: int | None = None) -> Document:
+        """Let the version hold that the present one was made from. No version is lost.
+
+        Args:
+            expected: the version that must hold; None for any.
+
+        Raises:
+            Conflict: another version holds.
+            UsageError: there is no document of this name, or its first version holds.
+        """
+        ...
+
+    async def remove_document(self, name: str) -> Document:
+        """Delete it with all its versions.
 
         Raises:
             UsageError: there is no document of this name.
@@ -159,8 +282,28 @@ class RequestStore(Protocol):
         ...
 
 
-class Store(ConversationStore, ReminderStore, NoteStore, DocumentStore, SearchIndex, RequestStore, Protocol):
-    """Everything that the assistant keeps."""
+class TextStore(Protocol):
+    """Texts by what they say: the system prompt's sections as they were sent, and tool results too long to send."""
+
+    async def save_texts(self, texts: Sequence[str]) -> Sequence[str]:
+        """Keep the texts and return an id for each: the first 16 hex digits of the SHA-256 of its UTF-8."""
+        ...
+
+    async def load_text(self, text_id: str) -> str:
+        """The text of this id.
+
+        Raises:
+            UsageError: there is none.
+        """
+        ...
+
+
+class Store(ConversationStore, ReminderStore, NoteStore, DocumentStore, SearchIndex, RequestStore, TextStore, Protocol):
+    """Everything that the assistant keeps for one owner."""
+
+    def of(self, owner: str) -> Store:
+        """The store of another owner in the same database. Closing either closes both."""
+        ...
 
     async def close(self) -> None:
         """Finish what was accepted and let go of the database."""

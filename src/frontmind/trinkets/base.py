@@ -7,23 +7,30 @@ raises or takes too long is caught here, and its section says so; the turn goes 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import inspect
 import logging
-import threading
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from enum import Enum
-from typing import ClassVar
+from itertools import islice
+from typing import ClassVar, Final, TypeVar
 
-from frontmind.errors import RunError, UsageError
+from frontmind.errors import RunError, UsageError, error_text
 from frontmind.events import EventBus, TrinketContentEvent, TurnContext, Unsubscribe, UpdateTrinketEvent
-from frontmind.trinkets.markup import Body, Element, render, require_name
+from frontmind.trinkets.budget import fits, shortened
+from frontmind.trinkets.markup import DEPTH_LIMIT, Body, Element, render, require_name
+from frontmind.trinkets.threads import start_in_thread
+from frontmind.values.harmless import one_line
 from frontmind.values.section import PLACEMENT_NOTIFICATION, PLACEMENT_SYSTEM, Author, SectionFailure
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+# A section of the system prompt that has changed is said inside of another one.
+_DEEPEST: Final = DEPTH_LIMIT - 10
 
 _NOTIFICATION_CENTER_TRINKETS = frozenset(
     {
@@ -44,7 +51,7 @@ class TrinketPlacement(Enum):
 
 
 class _NoAnswer(Exception):
-    """`generate_content` did not come to its end in time."""
+    """The trinket did not come to its end in time."""
 
 
 class EventAwareTrinket(ABC):
@@ -67,8 +74,14 @@ class EventAwareTrinket(ABC):
     """Whose words the section carries. Leave it at `Author.OTHERS` unless not a word in it comes from a person or
     a document: what is `Author.APPLICATION` may be said to the model with the operator's authority."""
 
+    tells_its_time: ClassVar[bool] = False
+    """Whether the text says by itself when it was true; otherwise its element does."""
+
     time_limit: float = 2.0
-    """How long `generate_content` may take, in seconds."""
+    """How long `generate_content` may take, and `shorten` with it where that is needed, in seconds."""
+
+    token_budget: int = 2000
+    """How many tokens the section may have, as `frontmind.values.tokens` estimates them."""
 
     _bus: EventBus | None = None
     _last_good: tuple[Element, datetime] | None = None
@@ -88,6 +101,14 @@ class EventAwareTrinket(ABC):
 
         May be a coroutine function. A plain function runs in a thread of its own, so that it may block.
         """
+
+    def shorten(self, body: Body, budget: int) -> Body:
+        """What is said when the section would have more than ``budget`` tokens. By default whole elements are left
+        out from the end, and the section says how many; of a text the end is.
+
+        Runs in a thread of its own. What it leaves too long is shortened as by default.
+        """
+        return shortened(body, budget)
 
     def attach(self, bus: EventBus) -> Unsubscribe:
         """Listen on the bus for this section's updates, until the returned function is called.
@@ -119,40 +140,51 @@ class EventAwareTrinket(ABC):
 
     async def _answer(self, context: TurnContext) -> TrinketContentEvent:
         try:
-            body = await self._generate_in_time(context)
-            element = _element(self.section_name, body) if body else None
-            content = "" if element is None else render(element)
+            element, is_whole = await self._element_in_time(context)
+            content = "" if element is None else render(element, deepest=_DEEPEST)
         except _NoAnswer:
             return self._stand_in(context.now, f"no answer within {self.time_limit:g} s")
-        except Exception as error:
-            logger.exception("the trinket of %s raised", self.section_name)
-            return self._stand_in(context.now, _one_line(error))
+        except (KeyboardInterrupt, asyncio.CancelledError):
+            raise
+        except BaseException as error:  # isolation boundary: told in the section and the report
+            # The person is told in the report; the traceback is for whoever asks for it, and not for a terminal.
+            logger.info("the trinket of %s raised", self.section_name, exc_info=error)
+            return self._stand_in(context.now, _said(error))
         self._failing_since = None
         self._last_good = None if element is None else (element, context.now)
-        return self._event(content)
+        observed = None if self.tells_its_time else context.now
+        return replace(self._event(content), observed_at=observed, shortened=not is_whole)
 
-    async def _generate_in_time(self, context: TurnContext) -> Body | None:
+    async def _element_in_time(self, context: TurnContext) -> tuple[Element | None, bool]:
+        """The section's element, and whether everything is in it.
+
+        Raises:
+            _NoAnswer: it took too long, or an earlier call still hangs.
+        """
         # A call that hangs cannot always be stopped; a second one beside it would only hang as well.
         if self._is_over is not None and not self._is_over():
             raise _NoAnswer
+        deadline = asyncio.get_running_loop().time() + self.time_limit
         running: asyncio.Future[Body | None]
         if inspect.iscoroutinefunction(self.generate_content):
-            running = asyncio.ensure_future(self.generate_content(context))
+            running = asyncio.ensure_future(_in_task(self.generate_content(context)))
             self._is_over = running.done
         else:
-            running, self._is_over = _in_thread(lambda: self.generate_content(context))
-        # Nobody asks for what a call that was given up still raises.
-        running.add_done_callback(lambda done: done.cancelled() or done.exception())
-        try:
-            await asyncio.wait({running}, timeout=self.time_limit)
-        finally:
-            if isinstance(running, asyncio.Task):
-                running.cancel()
-        if not running.done():
-            raise _NoAnswer
-        if running.cancelled():
-            raise RunError("generate_content was cancelled from within")
-        return running.result()
+            started = start_in_thread(lambda: _plainly(self.generate_content(context)), "generate_content")
+            running, self._is_over = started.outcome, started.is_over
+        said = await _outcome(running, deadline)
+        body = _as_it_is(said)
+        if not body:
+            return None, True
+        if fits(body, self.token_budget):
+            return _element(self.section_name, body), True
+        shortening = start_in_thread(lambda: self._shortened(body), "shorten")
+        self._is_over = shortening.is_over
+        return _element(self.section_name, await _outcome(shortening.outcome, deadline)), False
+
+    def _shortened(self, body: Body) -> Body:
+        shorter = _as_it_is(self.shorten(body, self.token_budget)) or ""
+        return shorter if fits(shorter, self.token_budget) else shortened(shorter, self.token_budget)
 
     def _stand_in(self, now: datetime, reason: str) -> TrinketContentEvent:
         since = self._failing_since = self._failing_since or now
@@ -175,54 +207,63 @@ class EventAwareTrinket(ABC):
         )
 
 
+def _as_it_is(body: object) -> Body | None:
+    """The body, of a list a copy: whoever made it may go on changing it.
+
+    Raises:
+        UsageError: it is no text, no elements and not None.
+    """
+    if body is None:
+        return None
+    if isinstance(body, str):
+        return str.__str__(body)
+    if not isinstance(body, Sequence) or (body and not isinstance(body[0], Element)):
+        raise UsageError(f"the content is of the type {type(body).__name__}; return a text, a list of Element or None")
+    # No more than there were: one that grows while it is read would never end.
+    return tuple(islice(body, len(body)))
+
+
 def _element(name: str, body: Body) -> Element:
     return Element(name, body if isinstance(body, str) else tuple(body))
 
 
-def _one_line(error: Exception) -> str:
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text}"[:200] if text else type(error).__name__
+def _said(error: BaseException) -> str:
+    name = type(error).__name__
+    text = one_line(error_text(error), 200)
+    return one_line(f"{name}: {text}", 200) if text else name
 
 
-def _in_thread(
-    call: Callable[[], Body | Awaitable[Body | None] | None],
-) -> tuple[asyncio.Future[Body | None], Callable[[], bool]]:
-    """Run a blocking call in a daemon thread, so that one that never returns does not hold the process.
+async def _outcome(running: asyncio.Future[T], deadline: float) -> T:
+    """What it returns or raises by the deadline, in the loop's time; after that, or with its caller, it is cancelled.
 
-    Returns:
-        Its outcome, and a function that tells whether it is over, also when this event loop is closed by then.
+    Raises:
+        _NoAnswer: it did not come to its end by then.
     """
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[Body | None] = loop.create_future()
-    over = threading.Event()
+    # Nobody asks for what a call that was given up still raises.
+    running.add_done_callback(lambda done: done.cancelled() or done.exception())
+    try:
+        await asyncio.wait({running}, timeout=max(0.0, deadline - asyncio.get_running_loop().time()))
+        if not running.done():
+            raise _NoAnswer
+    finally:
+        running.cancel()
+    if running.cancelled():
+        raise RunError("generate_content was cancelled from within")
+    error = running.exception()
+    if error is not None and not isinstance(error, Exception):
+        raise RunError(f"generate_content raised {type(error).__name__}") from error
+    return running.result()
 
-    def settle(result: Body | None, error: Exception | None) -> None:
-        if future.done():
-            return
-        if error is None:
-            future.set_result(result)
-        else:
-            future.set_exception(error)
 
-    def run() -> None:
-        result: Body | None = None
-        failure: Exception | None = None
-        try:
-            outcome = call()
-            if inspect.isawaitable(outcome):
-                raise UsageError("generate_content returned an awaitable; declare it with async def")
-            result = outcome
-        except BaseException as error:  # noqa: BLE001 - isolation boundary: carried to the waiting turn
-            # A future cannot carry StopIteration, and what would end this thread must not end the turn.
-            if isinstance(error, Exception) and not isinstance(error, StopIteration):
-                failure = error
-            else:
-                failure = RunError(f"generate_content raised {type(error).__name__}")
-                failure.__cause__ = error
-        over.set()
-        # The turn that asked may be over, and its event loop closed, when a hanging call returns at last.
-        with contextlib.suppress(RuntimeError):
-            loop.call_soon_threadsafe(settle, result, failure)
+async def _in_task(answer: Awaitable[Body | None]) -> Body | None:
+    try:
+        return await answer
+    except SystemExit as error:
+        # A task that carries it ends the event loop, and with it the process.
+        raise RunError("generate_content raised SystemExit") from error
 
-    threading.Thread(target=run, name="frontmind-trinket", daemon=True).start()
-    return future, over.is_set
+
+def _plainly(answer: Body | Awaitable[Body | None] | None) -> Body | None:
+    if inspect.isawaitable(answer):
+        raise UsageError("generate_content returned an awaitable; declare it with async def")
+    return answer

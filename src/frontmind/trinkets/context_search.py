@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from frontmind.events import EventBus, TurnCompletedEvent, TurnContext, Unsubscribe
 from frontmind.trinkets.base import EventAwareTrinket
@@ -15,17 +16,21 @@ class GetContextTrinket(EventAwareTrinket):
     """Shows the finds of the searches that were made since the last answered turn."""
 
     section_name = "context_search_results"
+    tells_its_time = True
 
     def __init__(self) -> None:
-        self._finds: list[tuple[str, Sequence[SearchHit]]] = []
+        self._finds: list[tuple[str, datetime, Sequence[SearchHit]]] = []
         self._shown = 0
 
-    def show(self, query: str, hits: Sequence[SearchHit]) -> None:
+    def show(self, query: str, hits: Sequence[SearchHit], at: datetime) -> None:
         """Show these finds in the next turn: what stands outside of the window.
 
         An empty result is shown too: it is a fact as well.
+
+        Args:
+            at: when it was searched for; what was found may have changed since.
         """
-        self._finds.append((query, tuple(hits)))
+        self._finds.append((query, at, tuple(hits)))
 
     def attach(self, bus: EventBus) -> Unsubscribe:
         detach = super().attach(bus)
@@ -49,7 +54,7 @@ class GetContextTrinket(EventAwareTrinket):
                 "search",
                 tuple(hit_element(hit, context.now) for hit in hits)
                 or "Nothing was found outside of this conversation.",
-                {"query": query},
+                {"query": query, "observed": f"{at.astimezone(context.now.tzinfo):%Y-%m-%d %H:%M}"},
             )
-            for query, hits in self._finds
+            for query, at, hits in self._finds
         ]

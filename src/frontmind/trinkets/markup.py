@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Final, TypeAlias
 from xml.sax.saxutils import escape as xml_escape
 
 from frontmind.errors import UsageError
@@ -26,6 +26,9 @@ _REFERENCED = re.compile(
 )
 _REFERENCE = re.compile(r"&(?:#x([0-9A-F]{1,5}|10[0-9A-F]{4})|lt|gt|amp|quot);")
 _NAMED = {"&lt;": "<", "&gt;": ">", "&amp;": "&", "&quot;": '"'}
+
+DEPTH_LIMIT: Final = 60
+"""How deep elements may stand inside each other: far above what a reader follows, and far below Python's own limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,25 +74,45 @@ def _escape_attribute(text: str) -> str:
     return escape(text).replace('"', "&quot;").replace("\n", "&#xA;").replace("\t", "&#x9;")
 
 
-def render(element: Element) -> str:
+def render(element: Element, *, deepest: int = DEPTH_LIMIT) -> str:
     """The element as text. A section's text stands on lines of its own; a child's text stands inline.
 
+    Args:
+        deepest: inside of how many others an element may stand, up to `DEPTH_LIMIT`.
+
     Raises:
-        UsageError: a name could not be parsed back.
+        UsageError: a name could not be parsed back, or an element stands deeper than that.
     """
-    return f"{_open_tag(element)}\n{_render_body(element.body)}\n</{element.name}>"
+    return _render(element, deepest)
 
 
-def _render_body(body: str | tuple[Element, ...]) -> str:
-    if isinstance(body, str):
-        return escape(body)
-    return "\n".join(_render_child(child) for child in body)
+def require_depth(left: int) -> None:
+    """Refuse what stands too deep inside of other elements.
+
+    Args:
+        left: how much deeper it might stand; less than none is too deep.
+
+    Raises:
+        UsageError: it is too deep.
+    """
+    if left < 0:
+        raise UsageError("too many elements stand inside each other; make them flatter")
 
 
-def _render_child(child: Element) -> str:
+def _render(element: Element, left: int) -> str:
+    require_depth(left)
+    if isinstance(element.body, str):
+        body = escape(element.body)
+    else:
+        body = "\n".join(_render_child(child, left - 1) for child in element.body)
+    return f"{_open_tag(element)}\n{body}\n</{element.name}>"
+
+
+def _render_child(child: Element, left: int) -> str:
     if isinstance(child.body, str):
+        require_depth(left)
         return f"{_open_tag(child)}{escape(child.body)}</{child.name}>"
-    return render(child)
+    return _render(child, left)
 
 
 def _open_tag(element: Element) -> str:
@@ -109,7 +132,7 @@ def parse(text: str) -> Element:
     Raises:
         UsageError: the text is not one rendered element.
     """
-    element, end = _parse_at(text, 0)
+    element, end = _parse_at(text, 0, DEPTH_LIMIT)
     if end != len(text):
         raise UsageError(f"there is text behind the end of the element {element.name!r}")
     if render(element) != text:
@@ -117,7 +140,8 @@ def parse(text: str) -> Element:
     return element
 
 
-def _parse_at(text: str, start: int) -> tuple[Element, int]:
+def _parse_at(text: str, start: int, left: int) -> tuple[Element, int]:
+    require_depth(left)
     opening = _TAG.match(text, start)
     if opening is None or opening["close"]:
         raise UsageError(f"no element begins at character {start}")
@@ -126,7 +150,7 @@ def _parse_at(text: str, start: int) -> tuple[Element, int]:
     children: list[Element] = []
     while (following := _TAG.search(text, position)) is not None:
         if not following["close"]:
-            child, position = _parse_at(text, following.start())
+            child, position = _parse_at(text, following.start(), left - 1)
             children.append(child)
             continue
         if following["name"] != opening["name"]:

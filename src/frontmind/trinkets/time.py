@@ -14,6 +14,7 @@ class TimeManager(EventAwareTrinket):
 
     section_name = "datetime_section"
     author = Author.APPLICATION
+    tells_its_time = True
 
     def generate_content(self, context: TurnContext) -> str:
         now = context.now
@@ -21,7 +22,10 @@ class TimeManager(EventAwareTrinket):
         if context.previous_message_at is not None:
             # In UTC: between two moments of one zone Python subtracts the wall clocks, and summer time begins or ends.
             passed = now.astimezone(UTC) - context.previous_message_at.astimezone(UTC)
-            lines.append(f"The previous message was {describe_duration(passed)} ago.")
+            if passed < -timedelta(minutes=1):
+                lines.append("The clock was set back since the previous message.")
+            else:
+                lines.append(f"The previous message was {describe_duration(passed)} ago.")
         return "\n".join(lines)
 
 

@@ -10,6 +10,10 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from frontmind.errors import UsageError
 
 _FIRST_YEAR, _LAST_YEAR = 1900, 2999
+# Beside its zones a zone database has the machine's own settings, and copies of all zones, of which those that count
+# leap seconds tell wrong times.
+_NO_ZONES = frozenset(("localtime", "posixrules", "factory"))
+_COPIES = ("posix/", "right/")
 
 
 class Clock(Protocol):
@@ -51,6 +55,8 @@ def find_zone(name: str) -> ZoneInfo:
         UsageError: there is no such zone.
     """
     try:
+        if name.lower() in _NO_ZONES or name.lower().startswith(_COPIES):
+            raise ZoneInfoNotFoundError(name)
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
         raise UsageError(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from enum import StrEnum
 
 from frontmind.values.message import Message
@@ -29,6 +29,20 @@ class TurnState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class SentSection:
+    """A section of the system prompt as it was sent.
+
+    Attributes:
+        text: the id of its text (`TextStore`).
+        cache_policy: whether it stood in front of the cache marker.
+    """
+
+    name: str
+    text: str
+    cache_policy: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Sent:
     """What the request of a turn held beside the conversation.
 
@@ -36,6 +50,7 @@ class Sent:
         notices: what the framing keeps beside the user message; sent again, byte for byte, in later turns.
         sections: section name to digest, for the sections of the notification center.
         window_start: the number of the first turn that was sent.
+        system: the sections of the system prompt in their order; empty where nobody noted them.
         head: stands for all that was in front of the conversation (`prefix_identity`); empty where nobody noted it.
     """
 
@@ -43,6 +58,27 @@ class Sent:
     sections: Mapping[str, str] = field(default_factory=dict)
     window_start: int = 1
     head: str = ""
+    system: tuple[SentSection, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A call of the model in the middle of a turn, and what its tools gave back.
+
+    Attributes:
+        said: the assistant's message with its tool calls.
+        request: the hash of the request that it answers.
+        model: the model's name as it was chosen.
+        usage: as the provider counted.
+        results: the user message of tool results, one for each call, with the notices that the framing keeps; None
+            while the tools run, and where the process died meanwhile.
+    """
+
+    said: Message
+    request: str
+    model: str
+    usage: Usage
+    results: Message | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +97,7 @@ class Turn:
         interrupted: whether the reply was cut off by the person or a failure after it had begun.
         system_fingerprint: section name to digest, for the system sections of its window.
         sent: what its request held beside the conversation; None where nobody noted it.
+        steps: the calls of the model before the last one, each with the results of its tools.
     """
 
     id: int
@@ -78,11 +115,18 @@ class Turn:
     interrupted: bool = False
     system_fingerprint: Mapping[str, str] = field(default_factory=dict)
     sent: Sent | None = None
+    steps: tuple[Step, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What is known at the end of a turn and is stored with the reply in one transaction."""
+    """What is known at the end of a turn and is stored with the reply in one transaction.
+
+    Attributes:
+        refuses: the ids of OPEN turns of the conversation that become REFUSED: the reply came only without them.
+        window_start: the number of the first turn that is still sent from now on; a smaller one than before changes
+            nothing.
+    """
 
     reply: Message
     answered_at: datetime
@@ -92,6 +136,8 @@ class Completion:
     interrupted: bool
     system_fingerprint: Mapping[str, str]
     sent: Sent | None = None
+    refuses: tuple[int, ...] = ()
+    window_start: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,13 +161,36 @@ class Segment:
 
 
 @dataclass(frozen=True, slots=True)
+class NewReminder:
+    """A reminder that is not stored yet; what its fields mean is said at `Reminder`."""
+
+    text: str
+    due: datetime | date
+    zone: str
+    rrule: str = ""
+    exdates: tuple[datetime | date, ...] = ()
+    start: datetime | date | None = None
+    uid: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Reminder:
-    """Something to be reminded of.
+    """Something to be reminded of, once or again and again.
+
+    The moments of a recurring one are computed on the wall clock of ``zone`` (`frontmind.reminders.schedule`).
 
     Attributes:
-        due: a moment, or a date when no time of day was given (it stays a date).
+        due: the slot that is open: a moment, or a date when no time of day was given (it stays a date). Of a
+            recurring one the first that is not done.
         zone: the IANA zone in which it was meant.
-        done_at: when it was completed; None while it is active.
+        done_at: when it was completed for good; None while it is active.
+        rrule: the value of an RFC 5545 RRULE, such as ``FREQ=DAILY``; empty for one that comes once.
+        exdates: slots of the rule that are left out, each of the kind of ``due``.
+        start: the first slot, from which the rule counts (DTSTART); None means ``due``.
+        snoozed_until: when it is to be said again, in place of ``due``; None unless it was put off.
+        delivered: the newest slot that was delivered; None before the first, and again after a change of its time.
+        uid: what it is called in the calendar file that it came from; empty where it came from none.
+        version: counts its changes, from 1.
     """
 
     id: int
@@ -130,6 +199,35 @@ class Reminder:
     zone: str
     created_at: datetime
     done_at: datetime | None = None
+    rrule: str = ""
+    exdates: tuple[datetime | date, ...] = ()
+    start: datetime | date | None = None
+    snoozed_until: datetime | None = None
+    delivered: datetime | date | None = None
+    uid: str = ""
+    version: int = 1
+
+    @property
+    def calendar_uid(self) -> str:
+        """What it is called in calendar files: always the same, also when it came from none."""
+        return self.uid or f"r{self.id}-{self.created_at.astimezone(UTC):%Y%m%dT%H%M%S%f}@frontmind"
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """A slot of a reminder that was said to the person. There is one for each slot at most, until the reminder is
+    given that time again.
+
+    Attributes:
+        slot: the slot: a moment, or a date.
+        at: when it was said.
+        missed: how many earlier slots had passed unsaid, because nothing was running, and are said with this one.
+    """
+
+    reminder: int
+    slot: datetime | date
+    at: datetime
+    missed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,12 +241,40 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A named document; while enabled it is part of the system prompt."""
+    """A named document; while enabled it is part of the system prompt.
+
+    Attributes:
+        updated_at: when its text became what it is.
+        version: the number of the version that holds, counting from 1 in the order in which texts were stored.
+        collapsed: the sections of which only the title is shown, sorted; named as `frontmind.domaindocs` names them.
+        source: the file that it follows; empty where it follows none.
+    """
 
     name: str
     text: str
     enabled: bool
     updated_at: datetime
+    version: int = 1
+    collapsed: tuple[str, ...] = ()
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentVersion:
+    """A text that a document has or had.
+
+    Attributes:
+        version: its number.
+        parent: the version that it was made from, and that undoing leads back to; None for the first.
+        by: who wrote it: "person", "assistant" or "file".
+    """
+
+    name: str
+    version: int
+    parent: int | None
+    text: str
+    at: datetime
+    by: str
 
 
 class HitKind(StrEnum):

@@ -42,6 +42,8 @@ class Section:
         placement: `PLACEMENT_SYSTEM` or `PLACEMENT_NOTIFICATION`.
         cache_policy: for a system section, whether it stands in front of the cache marker.
         author: whose words it carries.
+        state: the content without the moment at which it was observed: what decides whether the section has changed.
+            Empty where the content has none.
     """
 
     name: str
@@ -49,6 +51,7 @@ class Section:
     placement: str
     cache_policy: bool
     author: Author = Author.OTHERS
+    state: str = ""
 
 
 def join_sections(sections: Iterable[Section]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -36,6 +37,22 @@ class Usage:
     def evaluated(self) -> int:
         """Prompt tokens that the model had to process in this call."""
         return self.input - self.cached
+
+
+def add_usages(usages: Sequence[Usage]) -> Usage:
+    """The figures of several calls together; an estimate where one of them is."""
+    by_ttl: dict[str, int] = {}
+    for usage in usages:
+        for ttl, tokens in usage.written_by_ttl:
+            by_ttl[ttl] = by_ttl.get(ttl, 0) + tokens
+    return Usage(
+        input=sum(usage.input for usage in usages),
+        cached=sum(usage.cached for usage in usages),
+        written=sum(usage.written for usage in usages),
+        output=sum(usage.output for usage in usages),
+        estimated=any(usage.estimated for usage in usages),
+        written_by_ttl=tuple(sorted(by_ttl.items())),
+    )
 
 
 _MOST_TOKENS = 2**53

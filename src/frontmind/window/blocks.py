@@ -12,6 +12,7 @@ from frontmind.values.section import HEADER, PLACEMENT_NOTIFICATION, PLACEMENT_S
 from frontmind.window.framing import DEFAULT_CHOICE, Origin, frame_history, frame_tail
 from frontmind.window.window import Window
 
+PLACEMENT_TOOLS = "tools"
 PLACEMENT_HISTORY = "history"
 PLACEMENT_TURN = "turn"
 

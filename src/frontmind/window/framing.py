@@ -30,6 +30,7 @@ GONE: Final = ""
 """Stands for the digest of a section that said that it has nothing to say any more."""
 
 _WHOLE: Final = "notification_center"
+TOOLS: Final = "(tools)"
 _DIGEST_LENGTH: Final = 16
 _Filter: TypeAlias = Callable[[Part], bool]
 DEFAULT_CHOICE: Final = FramingChoice(Framing.ASSISTANT, "the default")
@@ -270,12 +271,14 @@ def _operator(sections: Sequence[Section]) -> list[Notice]:
 
 def section_digest(section: Section) -> str:
     """Stands for the section's text, where only a change of it matters."""
-    return digest(section.content.encode("utf-8", "surrogatepass"))[:_DIGEST_LENGTH]
+    return digest((section.state or section.content).encode("utf-8", "surrogatepass"))[:_DIGEST_LENGTH]
 
 
-def system_fingerprint(sections: Sequence[Section]) -> dict[str, str]:
-    """Section name to digest, for the sections of the system prompt."""
-    return dict(_digests([section for section in sections if section.placement == PLACEMENT_SYSTEM]))
+def system_fingerprint(window: Window) -> dict[str, str]:
+    """Name to digest, for what stands in front of the conversation: the tools, and the system prompt's sections."""
+    tools = "\0".join(repr(tool) for tool in window.tools).encode("utf-8", "surrogatepass")
+    sections = dict(_digests([section for section in window.sections if section.placement == PLACEMENT_SYSTEM]))
+    return {TOOLS: digest(tools)[:_DIGEST_LENGTH], **sections} if window.tools else sections
 
 
 def notification_fingerprint(sections: Sequence[Section]) -> dict[str, str]:
@@ -283,10 +286,17 @@ def notification_fingerprint(sections: Sequence[Section]) -> dict[str, str]:
     return dict(_digests([section for section in sections if section.placement == PLACEMENT_NOTIFICATION]))
 
 
+def kept_turn(window: Window, choice: FramingChoice) -> tuple[Message, ...]:
+    """The messages of the turn with the notices beside them that this framing sends again in later turns."""
+    return tuple(
+        Message(message.role, tuple(part for part in message.parts if _is_kept(part, choice.framing)))
+        for message in noticed_turn(window, choice)
+    )
+
+
 def kept_notices(window: Window, choice: FramingChoice) -> tuple[Notice, ...]:
     """The notices beside the first message of the turn that this framing sends again in later turns."""
-    parts = noticed_turn(window, choice)[0].parts
-    return tuple(part for part in parts if isinstance(part, Notice) and _is_kept(part, choice.framing))
+    return tuple(part for part in kept_turn(window, choice)[0].parts if isinstance(part, Notice))
 
 
 def _digests(sections: Sequence[Section]) -> tuple[tuple[str, str], ...]:

@@ -74,8 +74,11 @@ class History(Sequence[Message]):
         Raises:
             UsageError: one has; providers would refuse the request.
         """
-        calls = self._shared.calls
-        _require_new_calls(messages, what, lambda call_id: calls.get(call_id, self._length) < self._length, offset)
+        _require_new_calls(messages, what, self.has_call, offset)
+
+    def has_call(self, call_id: str) -> bool:
+        """Whether a tool call of this history has this id."""
+        return self._shared.calls.get(call_id, self._length) < self._length
 
     def encoded(self, key: Hashable, encode: Callable[[Message, int], WireMessages]) -> tuple[WireMessages, list[int]]:
         """What ``encode`` makes of each message, done once for each key and message.

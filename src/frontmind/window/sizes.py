@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from frontmind.values.parts import Document, Image, Part, ToolResult, part_text
+from frontmind.values.tokens import estimate_tokens
 from frontmind.window.canonical import Json
 
-_BYTES_PER_TOKEN: Final = 4
+__all__ = ["estimate_json", "estimate_part", "estimate_tokens"]
+
 # Between what Anthropic and OpenAI count for a picture of usual size.
 _FILE_TOKENS: Final = 1000
 # Roles, types, markers and ids are the wire's words, not the model's.
@@ -41,11 +43,6 @@ _JSON_KEYS: Final = frozenset(
 )
 _FILE_TYPES: Final = frozenset({"image", "document", "image_url", "input_image", "input_file", "file"})
 _FILE_KEYS: Final = frozenset({"image", "document", "inlineData", "fileData", "inline_data", "file_data"})
-
-
-def estimate_tokens(text: str) -> int:
-    """About how many tokens: one per four bytes of UTF-8, a common rule of thumb for English."""
-    return -(-len(text.encode("utf-8", errors="replace")) // _BYTES_PER_TOKEN)
 
 
 def estimate_json(value: Json) -> int:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from frontmind.errors import UsageError
 from frontmind.values.message import Message, Role
-from frontmind.values.parts import Notice, ToolResult
+from frontmind.values.parts import Notice, ToolCall, ToolResult
 from frontmind.values.section import Section
 from frontmind.values.tool import AnyTool
 from frontmind.window.choice import FramingChoice
@@ -78,6 +78,13 @@ class Window:
             twice = next(name for name in sorted(names) if names.count(name) > 1)
             raise UsageError(f"two tools are called {twice!r}; give each a name of its own")
         object.__setattr__(self, "tools", tuple(sorted(self.tools, key=lambda tool: tool.name)))
+
+    def has_call(self, call_id: str) -> bool:
+        """Whether a tool call of its history or its turn has this id."""
+        if isinstance(self.history, History) and self.history.has_call(call_id):
+            return True
+        said = (part for message in self.turn for part in message.parts)
+        return any(isinstance(part, ToolCall) and part.id == call_id for part in said)
 
     def extended(self, *messages: Message, changed: Sequence[Section] = ()) -> Window:
         """The window of the next step of the same turn: the same bytes, then the new messages.

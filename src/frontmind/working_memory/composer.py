@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final, NamedTuple
 
 from frontmind.errors import UsageError
@@ -49,6 +50,7 @@ class SectionData(NamedTuple):
     cache_policy: bool
     placement: str
     author: Author = Author.OTHERS
+    observed_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +94,13 @@ class SystemPromptComposer:
         cache_policy: bool = False,
         placement: str,
         author: Author = Author.OTHERS,
+        observed_at: datetime | None = None,
     ) -> None:
         """Add a section, or replace the one of this name. Blank content removes it.
+
+        Args:
+            observed_at: when the content was true. In the notification center it is told in the opening tag; in the
+                system prompt it would throw the prompt cache away, and is left out.
 
         Raises:
             UsageError: the placement is unknown.
@@ -104,7 +111,7 @@ class SystemPromptComposer:
                 f"use {PLACEMENT_SYSTEM!r} or {PLACEMENT_NOTIFICATION!r}"
             )
         if content.strip():
-            self._sections[name] = SectionData(content, cache_policy, placement, author)
+            self._sections[name] = SectionData(content, cache_policy, placement, author, observed_at)
         else:
             self.remove_section(name)
 
@@ -139,8 +146,12 @@ class SystemPromptComposer:
 
     @staticmethod
     def _as_section(name: str, data: SectionData) -> Section:
-        content = data.content
-        if data.placement == PLACEMENT_NOTIFICATION:
-            # Only the composer draws rules: one inside a section would look like the end of them all.
-            content = content.replace(RULE_CHARACTER, f"&#x{ord(RULE_CHARACTER):X};")
-        return Section(name, content, data.placement, data.cache_policy, data.author)
+        if data.placement != PLACEMENT_NOTIFICATION:
+            return Section(name, data.content, data.placement, data.cache_policy, data.author)
+        # Only the composer draws rules: one inside a section would look like the end of them all.
+        state = data.content.replace(RULE_CHARACTER, f"&#x{ord(RULE_CHARACTER):X};")
+        content = state
+        opening = f"<{name}"
+        if data.observed_at is not None and state.startswith(opening):
+            content = f'{opening} observed="{data.observed_at:%Y-%m-%d %H:%M}"{state[len(opening) :]}'
+        return Section(name, content, data.placement, data.cache_policy, data.author, state)

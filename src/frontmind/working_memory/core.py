@@ -46,6 +46,7 @@ class WorkingMemory:
         self._failures: dict[str, SectionFailure] = {}
         self._answered: set[str] = set()
         self._spoke: set[str] = set()
+        self._shortened: set[str] = set()
         self._subscriptions = (
             bus.subscribe(ComposeSystemPromptEvent, self._compose),
             bus.subscribe(TrinketContentEvent, self._take),
@@ -88,6 +89,7 @@ class WorkingMemory:
                 self._composer.remove_section(name)
                 self._failures.pop(name, None)
                 self._answered.discard(name)
+                self._shortened.discard(name)
 
         return unregister
 
@@ -121,6 +123,7 @@ class WorkingMemory:
                 notification_center=prompt.notification_center,
                 sections=prompt.sections,
                 failures=tuple(self._failures[name] for name in names if name in self._failures),
+                shortened=tuple(sorted(self._shortened)),
             )
         )
 
@@ -141,6 +144,10 @@ class WorkingMemory:
         if registration is None:
             return
         self._spoke.add(event.section)
+        if event.shortened:
+            self._shortened.add(event.section)
+        else:
+            self._shortened.discard(event.section)
         placement = registration.placement or event.placement
         if event.failure is None:
             self._failures.pop(event.section, None)
@@ -155,5 +162,10 @@ class WorkingMemory:
             # Without a moment: it would be another one in each process. The report has it.
             content = render(Element(event.section, "Unavailable."))
         self._composer.add_section(
-            event.section, content, cache_policy=event.cache_policy, placement=placement, author=event.author
+            event.section,
+            content,
+            cache_policy=event.cache_policy,
+            placement=placement,
+            author=event.author,
+            observed_at=event.observed_at,
         )

@@ -98,14 +98,15 @@ def _problem(part: Part, profile: Profile, wire: str) -> str:
             )
         if bool(part.data) == bool(part.url):
             return f"a {part.media_type} with both bytes and an address, or with neither; give one of them"
-        if part.data and not _is_base64(part.data):
+        if part.data and not is_base64(part.data):
             return f"the bytes of a {part.media_type} are no base64 text; give them as base64 without line breaks"
     if isinstance(part, ProviderBlock) and part.wire != wire and not part.text:
         return f"a block of the format {part.wire}, which {who} cannot read; leave it out or choose another model"
     return ""
 
 
-def _is_base64(text: str) -> bool:
+def is_base64(text: str) -> bool:
+    """Whether it is base64 without line breaks, as every provider takes it."""
     try:
         binascii.a2b_base64(text, strict_mode=True)
     except ValueError:

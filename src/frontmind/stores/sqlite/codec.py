@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from datetime import UTC, date, datetime
 from typing import Any, TypeAlias
 
@@ -27,7 +28,8 @@ from frontmind.values.parts import (
     ToolResult,
     Voice,
 )
-from frontmind.values.records import Sent
+from frontmind.values.records import Sent, SentSection
+from frontmind.values.usage import Usage
 from frontmind.window.canonical import Json, JsonObject
 
 StoredText: TypeAlias = str | bytes
@@ -122,17 +124,32 @@ def to_sent(sent: Sent) -> StoredText:
             "sections": sent.sections,
             "window_start": sent.window_start,
             "head": sent.head,
+            "system": [[section.name, section.text, section.cache_policy] for section in sent.system],
         }
     )
 
 
 def from_sent(stored: StoredText) -> Sent:
     """What `to_sent` was given."""
-    match from_json(stored):
+    fields = from_json(stored)
+    match fields:
         case {"notices": [*notices], "sections": {**sections}, "window_start": int(start), "head": str(head)}:
             parts = tuple(part for notice in notices if isinstance(part := _part(notice), Notice))
-            return Sent(parts, {str(name): str(value) for name, value in sections.items()}, start, head)
+            digests = {str(name): str(value) for name, value in sections.items()}
+            system = tuple(SentSection(*section) for section in fields.get("system", ()))
+            return Sent(parts, digests, start, head, system)
     raise ValueError("this JSON does not say what was sent")
+
+
+def to_usage(usage: Usage) -> StoredText:
+    """The token counts as JSON."""
+    return to_json({**asdict(usage), "written_by_ttl": dict(usage.written_by_ttl)})
+
+
+def from_usage(stored: StoredText) -> Usage:
+    """What `to_usage` was given."""
+    fields = from_json(stored)
+    return Usage(**{**fields, "written_by_ttl": tuple(fields["written_by_ttl"].items())})
 
 
 def _fields(part: Part) -> JsonObject:

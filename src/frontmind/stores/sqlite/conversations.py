@@ -5,10 +5,12 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 from frontmind.errors import UsageError
+from frontmind.stores.sqlite import steps
 from frontmind.stores.sqlite.codec import (
+    StoredText,
     decoding,
     from_json,
     from_message,
@@ -23,7 +25,7 @@ from frontmind.stores.sqlite.codec import (
 )
 from frontmind.stores.sqlite.search import index_turn
 from frontmind.values.message import Message
-from frontmind.values.records import Completion, Segment, Turn, TurnState
+from frontmind.values.records import Completion, Segment, Sent, Step, Turn, TurnState
 from frontmind.values.usage import Usage
 
 _TITLE_LENGTH: Final = 60
@@ -37,11 +39,16 @@ _SELECT_TURN: Final = """
 
 
 def begin_turn(
-    connection: sqlite3.Connection, conversation: str, message: Message, at: datetime, segment_pause: timedelta
+    connection: sqlite3.Connection,
+    owner: StoredText,
+    conversation: str,
+    message: Message,
+    at: datetime,
+    segment_pause: timedelta,
 ) -> Turn:
     """Accept a user message as a new OPEN turn."""
     asked_at = to_moment(at)
-    conversation_id = _enter(connection, conversation)
+    conversation_id = _enter(connection, owner, conversation)
     last = connection.execute(
         """
         SELECT max(number) AS number, max(segment) AS segment,
@@ -58,15 +65,31 @@ def begin_turn(
         """,
         (conversation_id, number, segment, TurnState.OPEN.value, asked_at, to_message(message)),
     ).lastrowid
-    return _turn(connection.execute(f"{_SELECT_TURN} WHERE turns.id = ?", (turn_id,)).fetchone())
+    return _turn_with(connection, turn_id or 0)
+
+
+def begin_step(connection: sqlite3.Connection, turn_id: int, step: Step, sent: Sent) -> Turn:
+    """Store what the model said in an OPEN turn, before its tools run, and what was sent beside it."""
+    steps.begin_step(connection, turn_id, step)
+    connection.execute("UPDATE turns SET sent = ? WHERE id = ?", (to_sent(sent), turn_id))
+    return _turn_with(connection, turn_id)
+
+
+def finish_step(connection: sqlite3.Connection, turn_id: int, results: Message, step: int | None) -> Turn:
+    """Store the results of a step of an OPEN turn, of the last one without a number."""
+    steps.finish_step(connection, turn_id, results, step)
+    return _turn_with(connection, turn_id)
 
 
 def complete_turn(connection: sqlite3.Connection, turn_id: int, completion: Completion) -> Turn:
-    """Make an OPEN turn DONE, and searchable.
+    """Make an OPEN turn DONE, and searchable; refuse those that the reply came without, and move the window's start.
 
     Raises:
-        UsageError: there is no such OPEN turn.
+        UsageError: there is no such OPEN turn, a step of it has no results, or one that is to be refused is no other
+            OPEN turn of its conversation.
     """
+    if steps.is_waiting(connection, turn_id):
+        raise UsageError(f"a step of the turn {turn_id} has no results; finish it first")
     usage = completion.usage
     changed = connection.execute(
         """
@@ -97,35 +120,36 @@ def complete_turn(connection: sqlite3.Connection, turn_id: int, completion: Comp
     )
     if changed.rowcount == 0:
         raise _not_open(turn_id)
-    turn = _turn(connection.execute(f"{_SELECT_TURN} WHERE turns.id = ?", (turn_id,)).fetchone())
+    for refused in completion.refuses:
+        _refuse(connection, refused, because_of=turn_id)
+    connection.execute(
+        """
+        UPDATE conversations SET window_start = max(window_start, ?)
+        WHERE id = (SELECT conversation FROM turns WHERE id = ?)
+        """,
+        (completion.window_start, turn_id),
+    )
+    turn = _turn_with(connection, turn_id)
     index_turn(connection, turn_id, turn.user, completion.reply)
     return turn
 
 
-def refuse_turn(connection: sqlite3.Connection, turn_id: int) -> None:
-    """Make an OPEN turn REFUSED.
-
-    Raises:
-        UsageError: there is no such OPEN turn.
-    """
-    changed = connection.execute(
-        "UPDATE turns SET state = ? WHERE id = ? AND state = ?",
-        (TurnState.REFUSED.value, turn_id, TurnState.OPEN.value),
-    )
-    if changed.rowcount == 0:
-        raise _not_open(turn_id)
-
-
-def turns(connection: sqlite3.Connection, conversation: str, since: int) -> Sequence[Turn]:
+def turns(connection: sqlite3.Connection, owner: StoredText, conversation: str, since: int) -> Sequence[Turn]:
     """The turns from the number ``since`` on, by number."""
     rows = connection.execute(
-        f"{_SELECT_TURN} WHERE conversations.name = ? AND turns.number >= ? ORDER BY turns.number",
-        (to_text(conversation), since),
+        f"""
+        {_SELECT_TURN} WHERE conversations.owner = ? AND conversations.name = ? AND turns.number >= ?
+        ORDER BY turns.number
+        """,
+        (owner, to_text(conversation), since),
     )
-    return [_turn(row) for row in rows]
+    known = steps.steps_since(connection, owner, to_text(conversation), since)
+    return [_turn(row, known.get(row["id"], ())) for row in rows]
 
 
-def segments(connection: sqlite3.Connection, conversation: str, before: int | None) -> Sequence[Segment]:
+def segments(
+    connection: sqlite3.Connection, owner: StoredText, conversation: str, before: int | None
+) -> Sequence[Segment]:
     """The segments as their turns that are not REFUSED make them, by number; turns from ``before`` on do not count."""
     rows = connection.execute(
         """
@@ -134,13 +158,14 @@ def segments(connection: sqlite3.Connection, conversation: str, before: int | No
             SELECT turns.conversation, turns.segment, count(*) AS turns, min(turns.number) AS opening,
                    max(max(turns.asked_at, coalesce(turns.answered_at, turns.asked_at))) AS ended_at
             FROM turns JOIN conversations ON conversations.id = turns.conversation
-            WHERE conversations.name = ? AND turns.state <> ? AND (? IS NULL OR turns.number < ?)
+            WHERE conversations.owner = ? AND conversations.name = ? AND turns.state <> ?
+              AND (? IS NULL OR turns.number < ?)
             GROUP BY turns.conversation, turns.segment
         ) AS kept
         JOIN turns AS opening ON opening.conversation = kept.conversation AND opening.number = kept.opening
         ORDER BY kept.segment
         """,
-        (to_text(conversation), TurnState.REFUSED.value, before, before),
+        (owner, to_text(conversation), TurnState.REFUSED.value, before, before),
     )
     return [_segment(row, conversation) for row in rows]
 
@@ -156,26 +181,36 @@ def title(text: str) -> str:
     return (whole_words or line[:room]) + _ELLIPSIS
 
 
-def window_start(connection: sqlite3.Connection, conversation: str) -> int:
+def window_start(connection: sqlite3.Connection, owner: StoredText, conversation: str) -> int:
     """The number of the first turn that is still sent."""
     row = connection.execute(
-        "SELECT window_start FROM conversations WHERE name = ?", (to_text(conversation),)
+        "SELECT window_start FROM conversations WHERE owner = ? AND name = ?", (owner, to_text(conversation))
     ).fetchone()
     return 1 if row is None else int(row["window_start"])
 
 
-def move_window_start(connection: sqlite3.Connection, conversation: str, number: int) -> None:
-    """Let the window start at ``number``, if that is later than before."""
-    connection.execute(
-        "UPDATE conversations SET window_start = max(window_start, ?) WHERE id = ?",
-        (number, _enter(connection, conversation)),
+def _refuse(connection: sqlite3.Connection, turn_id: int, *, because_of: int) -> None:
+    changed = connection.execute(
+        """
+        UPDATE turns SET state = ?
+        WHERE id = ? AND state = ? AND conversation = (SELECT conversation FROM turns WHERE id = ?)
+        """,
+        (TurnState.REFUSED.value, turn_id, TurnState.OPEN.value, because_of),
     )
+    if changed.rowcount == 0:
+        raise _not_open(turn_id)
 
 
-def _enter(connection: sqlite3.Connection, conversation: str) -> int:
-    name = to_text(conversation)
-    connection.execute("INSERT INTO conversations (name) VALUES (?) ON CONFLICT DO NOTHING", (name,))
-    return int(connection.execute("SELECT id FROM conversations WHERE name = ?", (name,)).fetchone()["id"])
+def _enter(connection: sqlite3.Connection, owner: StoredText, conversation: str) -> int:
+    place = (owner, to_text(conversation))
+    connection.execute("INSERT INTO conversations (owner, name) VALUES (?, ?) ON CONFLICT DO NOTHING", place)
+    row = connection.execute("SELECT id FROM conversations WHERE owner = ? AND name = ?", place).fetchone()
+    return int(row["id"])
+
+
+def _turn_with(connection: sqlite3.Connection, turn_id: int) -> Turn:
+    row = connection.execute(f"{_SELECT_TURN} WHERE turns.id = ?", (turn_id,)).fetchone()
+    return _turn(row, steps.steps_of(connection, turn_id))
 
 
 def _not_open(turn_id: int) -> UsageError:
@@ -191,7 +226,7 @@ def _next_place(last: sqlite3.Row, at: datetime, segment_pause: timedelta) -> tu
 
 
 @decoding("a turn")
-def _turn(row: sqlite3.Row) -> Turn:
+def _turn(row: sqlite3.Row, steps: tuple[Step, ...]) -> Turn:
     reply = row["reply_message"]
     return Turn(
         id=row["id"],
@@ -208,13 +243,9 @@ def _turn(row: sqlite3.Row) -> Turn:
         usage=_usage(row),
         interrupted=bool(row["interrupted"]),
         system_fingerprint=from_json(row["system_fingerprint"]),
-        sent=None if (sent := _later(row, "sent")) is None else from_sent(sent),
+        sent=None if row["sent"] is None else from_sent(row["sent"]),
+        steps=steps,
     )
-
-
-def _later(row: sqlite3.Row, column: str) -> Any:
-    """The value of a column that older files do not have; None there."""
-    return row[column] if column in row.keys() else None  # noqa: SIM118 - a row is no mapping
 
 
 @decoding("a segment")
@@ -238,5 +269,5 @@ def _usage(row: sqlite3.Row) -> Usage | None:
         written=row["usage_written"],
         output=row["usage_output"],
         estimated=bool(row["usage_estimated"]),
-        written_by_ttl=tuple(from_json(_later(row, "usage_written_by_ttl") or "{}").items()),
+        written_by_ttl=tuple(from_json(row["usage_written_by_ttl"] or "{}").items()),
     )

@@ -2,7 +2,8 @@
 
 SQLite's own read-only mode is not enough: on a database with a write-ahead log it makes the log's files when
 they are missing, and leaves them behind. They are missing exactly when nobody has the database open. Then the
-file itself holds everything, and it is read as immutable; if it was changed meanwhile, the read starts over.
+file itself holds everything, and it is read as immutable; if it was changed meanwhile, the read starts over. The
+tables of an older version are brought up to date in a copy in memory.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from typing import Final, TypeVar
 from frontmind.errors import StoreError
 from frontmind.stores.sqlite.connection import transaction
 from frontmind.stores.sqlite.failures import shown
-from frontmind.stores.sqlite.opening import Found, check_version, connect, inspect
-from frontmind.stores.sqlite.schema import OLDEST_READABLE
+from frontmind.stores.sqlite.opening import Found, check_version, connect, inspect, migrate
+from frontmind.stores.sqlite.schema import SCHEMA_VERSION
 
 T = TypeVar("T")
 
@@ -85,7 +86,14 @@ class LookingSession:
     def _read_once(self, work: Callable[[sqlite3.Connection], T], activity: _Activity) -> T:
         mode = "mode=ro&immutable=1" if activity is _Activity.NONE else "mode=ro"
         with closing(connect(f"{self.path.as_uri()}?{mode}", self.busy_seconds)) as connection:
-            return transaction(connection, "BEGIN", work)
+            version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+            check_version(version, self.name)
+            if version == SCHEMA_VERSION:
+                return transaction(connection, "BEGIN", work)
+            with closing(connect(":memory:", busy_seconds=0)) as copy:
+                connection.backup(copy)
+                transaction(copy, "BEGIN IMMEDIATE", lambda _: migrate(copy, self.name))
+                return transaction(copy, "BEGIN", work)
 
     def _trace(self) -> _Trace:
         status = self.path.stat()
@@ -112,13 +120,7 @@ def open_for_looking(path: Path, name: str, busy_seconds: float) -> LookingSessi
             path=name,
         )
     session = LookingSession(path, name, busy_seconds)
-    version = session.read(lambda connection: int(connection.execute("PRAGMA user_version").fetchone()[0]))
-    check_version(version, name)
-    if version < OLDEST_READABLE:
-        raise StoreError(
-            f"{shown(name)} was written by an older Frontmind; open it once with a command that writes",
-            path=name,
-        )
+    session.read(lambda connection: connection.execute("SELECT count(*) FROM sqlite_schema").fetchone())
     return session
 
 

@@ -134,9 +134,9 @@ def _prepared(connection: sqlite3.Connection, name: str, busy_seconds: float) ->
     usable = False
     try:
         connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("PRAGMA foreign_keys = ON")
         if _pragma(connection, "user_version") != SCHEMA_VERSION:
-            transaction(connection, "BEGIN IMMEDIATE", lambda _: _migrate(connection, name))
+            transaction(connection, "BEGIN IMMEDIATE", lambda _: migrate(connection, name))
+        connection.execute("PRAGMA foreign_keys = ON")
         _switch_to_wal(connection, busy_seconds)
         usable = True
     finally:
@@ -145,7 +145,12 @@ def _prepared(connection: sqlite3.Connection, name: str, busy_seconds: float) ->
     return WritingSession(connection)
 
 
-def _migrate(connection: sqlite3.Connection, name: str) -> None:
+def migrate(connection: sqlite3.Connection, name: str) -> None:
+    """Bring the tables up to date, inside a transaction of a connection that does not check foreign keys.
+
+    Raises:
+        StoreError: they are from a newer Frontmind, or none of ours.
+    """
     # Read again: another process may have been faster until the lock was ours.
     version = _pragma(connection, "user_version")
     check_version(version, name)

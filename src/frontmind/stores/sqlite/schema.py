@@ -2,7 +2,8 @@
 
 A migration that was released is never edited; a change is a new one at the end. ANY columns hold what
 `codec.to_text` gives. The segments have no table: which turns of one are REFUSED can change, and its title
-and its times with that.
+and its times with that. They run without the check of foreign keys, because a table that others refer to can only be
+rebuilt without it.
 """
 
 from __future__ import annotations
@@ -121,10 +122,106 @@ _SENT: Final = (
     "ALTER TABLE turns ADD COLUMN usage_written_by_ttl ANY",
 )
 
-MIGRATIONS: Final = ((*_CONVERSATIONS, *_RECORDS, *_SEARCH, *_REQUESTS), _SENT)
+_STEPS: Final = (
+    """
+    CREATE TABLE steps (
+        turn INTEGER NOT NULL REFERENCES turns (id),
+        number INTEGER NOT NULL,
+        request ANY NOT NULL,
+        model ANY NOT NULL,
+        usage ANY NOT NULL,
+        said ANY NOT NULL,
+        results ANY,
+        PRIMARY KEY (turn, number)
+    ) STRICT
+    """,
+    """
+    CREATE TABLE texts (
+        owner ANY NOT NULL,
+        id TEXT NOT NULL,
+        text ANY NOT NULL,
+        PRIMARY KEY (owner, id)
+    ) STRICT
+    """,
+)
+
+_RECURRENCE: Final = (
+    "ALTER TABLE reminders ADD COLUMN rrule ANY NOT NULL DEFAULT ''",
+    "ALTER TABLE reminders ADD COLUMN exdates TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE reminders ADD COLUMN start TEXT",
+    "ALTER TABLE reminders ADD COLUMN snoozed_until TEXT",
+    "ALTER TABLE reminders ADD COLUMN delivered TEXT",
+    "ALTER TABLE reminders ADD COLUMN uid ANY NOT NULL DEFAULT ''",
+    "ALTER TABLE reminders ADD COLUMN version INTEGER NOT NULL DEFAULT 1",
+    # The id gives the order in which they were said; a slot is said once.
+    """
+    CREATE TABLE deliveries (
+        id INTEGER PRIMARY KEY,
+        reminder INTEGER NOT NULL REFERENCES reminders (id) ON DELETE CASCADE,
+        slot TEXT NOT NULL,
+        at TEXT NOT NULL,
+        missed INTEGER NOT NULL,
+        UNIQUE (reminder, slot)
+    ) STRICT
+    """,
+)
+
+# A name belongs to its owner from here on. What was there belongs to the owner without a name.
+_OWNERS: Final = (
+    """
+    CREATE TABLE owned_conversations (
+        id INTEGER PRIMARY KEY,
+        owner ANY NOT NULL,
+        name ANY NOT NULL,
+        window_start INTEGER NOT NULL DEFAULT 1,
+        UNIQUE (owner, name)
+    ) STRICT
+    """,
+    "INSERT INTO owned_conversations SELECT id, '', name, window_start FROM conversations",
+    "DROP TABLE conversations",
+    "ALTER TABLE owned_conversations RENAME TO conversations",
+    "ALTER TABLE reminders ADD COLUMN owner ANY NOT NULL DEFAULT ''",
+    "ALTER TABLE notes ADD COLUMN owner ANY NOT NULL DEFAULT ''",
+    "DROP INDEX active_reminders",
+    "CREATE INDEX active_reminders ON reminders (owner, id) WHERE done_at IS NULL",
+    "CREATE INDEX notes_by_owner ON notes (owner, id)",
+    """
+    CREATE TABLE documents (
+        id INTEGER PRIMARY KEY,
+        owner ANY NOT NULL,
+        name ANY NOT NULL,
+        enabled INTEGER NOT NULL,
+        version INTEGER NOT NULL,
+        collapsed ANY NOT NULL DEFAULT '[]',
+        source ANY NOT NULL DEFAULT '',
+        UNIQUE (owner, name)
+    ) STRICT
+    """,
+    """
+    CREATE TABLE document_versions (
+        document INTEGER NOT NULL REFERENCES documents (id) ON DELETE CASCADE,
+        version INTEGER NOT NULL,
+        parent INTEGER,
+        at TEXT NOT NULL,
+        author TEXT NOT NULL,
+        text ANY NOT NULL,
+        PRIMARY KEY (document, version)
+    ) STRICT
+    """,
+    "INSERT INTO documents (owner, name, enabled, version) SELECT '', name, enabled, 1 FROM domaindocs",
+    """
+    INSERT INTO document_versions
+    SELECT documents.id, 1, NULL, domaindocs.updated_at, 'person', domaindocs.text
+    FROM documents JOIN domaindocs ON domaindocs.name = documents.name
+    """,
+    "DROP TABLE domaindocs",
+)
+
+MIGRATIONS: Final = (
+    (*_CONVERSATIONS, *_RECORDS, *_SEARCH, *_REQUESTS),
+    _SENT,
+    (*_STEPS, *_RECURRENCE, *_OWNERS),
+)
 """Migration ``i`` leads from version ``i`` to ``i + 1``; each is the statements of one transaction."""
 
 SCHEMA_VERSION: Final = len(MIGRATIONS)
-
-OLDEST_READABLE: Final = 1
-"""The oldest version that can be looked at as it is: from it on, migrations have only added columns to turns."""

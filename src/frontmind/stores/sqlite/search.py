@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Sequence
 from typing import Final
 
-from frontmind.stores.sqlite.codec import decoding, from_message, from_moment, from_text, to_text
+from frontmind.stores.sqlite.codec import StoredText, decoding, from_message, from_moment, from_text, to_text
 from frontmind.values.message import Message
 from frontmind.values.records import HitKind, SearchHit
 
@@ -62,7 +62,7 @@ def index_turn(connection: sqlite3.Connection, turn_id: int, user: Message, repl
     )
 
 
-def search_notes(connection: sqlite3.Connection, query: str, limit: int) -> Sequence[SearchHit]:
+def search_notes(connection: sqlite3.Connection, owner: StoredText, query: str, limit: int) -> Sequence[SearchHit]:
     """The notes that share a word with the query, best first, ties by id."""
     expression = match_expression(query)
     if expression is None or limit < 1:
@@ -71,17 +71,22 @@ def search_notes(connection: sqlite3.Connection, query: str, limit: int) -> Sequ
         """
         SELECT notes.id, notes.text, notes.created_at, bm25(note_index) AS distance
         FROM note_index JOIN notes ON notes.id = note_index.rowid
-        WHERE note_index MATCH ?
+        WHERE note_index MATCH ? AND notes.owner = ?
         ORDER BY distance, notes.id
         LIMIT ?
         """,
-        (expression, limit),
+        (expression, owner, limit),
     )
     return [_note_hit(row) for row in rows]
 
 
 def search_messages(
-    connection: sqlite3.Connection, query: str, limit: int, conversation: str | None, before: int | None
+    connection: sqlite3.Connection,
+    owner: StoredText,
+    query: str,
+    limit: int,
+    conversation: str | None,
+    before: int | None,
 ) -> Sequence[SearchHit]:
     """The messages of DONE turns that share a word with the query, best first, ties by id."""
     expression = match_expression(query)
@@ -95,13 +100,18 @@ def search_messages(
         WHERE message_index MATCH :expression
           AND rowid / 2 NOT IN (
             SELECT turns.id FROM turns JOIN conversations ON conversations.id = turns.conversation
-            WHERE conversations.name = :conversation AND turns.number >= :before
+            WHERE conversations.owner = :owner AND conversations.name = :conversation AND turns.number >= :before
+          )
+          AND EXISTS (
+            SELECT 1 FROM turns JOIN conversations ON conversations.id = turns.conversation
+            WHERE turns.id = message_index.rowid / 2 AND conversations.owner = :owner
           )
         ORDER BY distance, place
         LIMIT :limit
         """,
         {
             "expression": expression,
+            "owner": owner,
             "conversation": None if conversation is None else to_text(conversation),
             "before": before,
             "limit": limit,

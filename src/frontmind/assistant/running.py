@@ -1,0 +1,64 @@
+"""What is known of a turn while it runs. Holds no store and no model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from frontmind.assistant.listening import Heard
+from frontmind.assistant.report import ToolUse
+from frontmind.assistant.window_builder import BuiltWindow
+from frontmind.providers.protocol import Request
+from frontmind.values.message import Message
+from frontmind.values.records import Sent, Turn
+from frontmind.values.usage import Usage
+from frontmind.window.window import Window
+
+
+@dataclass(slots=True)
+class RunningTurn:
+    """A turn between its message and its last reply.
+
+    Attributes:
+        turn: as it was begun.
+        before: the turns in front of it that are sent.
+        first: the number of the first turn that was in the window before.
+        start: the number of the first turn that is in it now.
+        set_aside: earlier unanswered turns that are not sent, because with them the request was refused.
+        built: the window that it began with.
+        window: the window of the next call.
+        request: what is sent for it.
+        sent: what stands in the store beside the turn.
+        steps: what the model said and its tools gave back, so far.
+        waits: what the model said in a step that has no results yet; None between steps.
+        kept: the results of a step, by its number from 1, with what the framing keeps beside them, where that differs.
+        request_hash: the hash of the last request that was sent.
+        heard: what has come of the reply that is awaited.
+    """
+
+    turn: Turn
+    before: Sequence[Turn]
+    first: int
+    start: int
+    set_aside: tuple[Turn, ...]
+    built: BuiltWindow
+    window: Window
+    request: Request
+    sent: Sent = field(default_factory=Sent)
+    steps: list[tuple[Message, Message]] = field(default_factory=list)
+    waits: Message | None = None
+    kept: dict[int, Message] = field(default_factory=dict)
+    request_hash: str = ""
+    heard: Heard = field(default_factory=Heard)
+    scrubbed: int = 0
+    retries: int = 0
+    first_at: float | None = None
+    usages: list[Usage] = field(default_factory=list)
+    expected: list[int | None] = field(default_factory=list)
+    tools: list[ToolUse] = field(default_factory=list)
+
+    def note_heard(self) -> None:
+        """Add the figures of the reply that has come, or has broken off, to those of the turn."""
+        self.scrubbed += self.heard.scrubbed
+        self.retries += self.heard.retries
+        self.first_at = self.heard.first_at if self.first_at is None else self.first_at

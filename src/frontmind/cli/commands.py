@@ -1,0 +1,47 @@
+"""The commands of the ``frontmind`` program, registered. Knows nothing of exit codes and streams."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
+
+from frontmind.cli.chat import chat
+from frontmind.cli.check import check
+from frontmind.cli.diff import diff
+from frontmind.cli.explain import explain_window
+from frontmind.cli.remind import remind_app
+from frontmind.cli.show import show
+
+app = typer.Typer(
+    name="frontmind",
+    help="An assistant that remembers, with a notification center in front of its mind.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+window_app = typer.Typer(help="Look at the context window.", no_args_is_help=True)
+app.add_typer(window_app, name="window")
+app.add_typer(remind_app, name="remind")
+app.command("chat")(chat)
+window_app.command("show")(show)
+window_app.command("explain")(explain_window)
+window_app.command("diff")(diff)
+window_app.command("check")(check)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"frontmind {version('frontmind')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    show_version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    return None

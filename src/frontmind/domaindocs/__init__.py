@@ -1,0 +1,1 @@
+"""Documents that are part of the system prompt: edited by sections, with versions, and files."""

@@ -1,0 +1,1 @@
+"""Tools: functions and MCP servers that a model can call, and running them."""
