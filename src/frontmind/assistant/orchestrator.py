@@ -6,11 +6,10 @@ process that dies in between loses nothing that was accepted.
 
 from __future__ import annotations
 
-import asyncio
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from frontmind.assistant.calls import acceptable, numbered, tool_calls
 from frontmind.assistant.keeping import TurnKeeper
@@ -23,6 +22,7 @@ from frontmind.continuum.fit import window_start_to_fit
 from frontmind.continuum.history import unanswered, unanswered_turns
 from frontmind.errors import ModelError, RequestRefused, UsageError, WindowTooLarge
 from frontmind.events import EventBus
+from frontmind.events.outlasting import to_the_end
 from frontmind.providers.protocol import Finished, Model, Request, StopReason
 from frontmind.stores.protocols import Store
 from frontmind.tools.runner import ToolRunner, ToolsCancelled
@@ -191,16 +191,16 @@ class Orchestrator:
                 raise
             if running.steps and not running.heard.text:
                 # Everything but the newest results was taken before. Sent again, they would be refused for ever.
-                await _to_the_end(self._keeper.refuse_results(running))
+                await to_the_end(self._keeper.refuse_results(running))
             # What was said and done is kept, so the turn is answered; only its end is missing.
             raise ModelError(f"the reply broke off: {error}", model=self._model.name) from error
         finally:
             if not answered:
-                await _to_the_end(self._keeper.keep_interrupted(running))
+                await to_the_end(self._keeper.keep_interrupted(running))
         seconds = self._timer() - started
         # A call that nothing answers would make the history invalid: it stays as text.
         reply = normalise([user("?"), finished.message]).messages[1]
-        await _to_the_end(self._keeper.keep(running, reply, finished.usage, interrupted=False))
+        await to_the_end(self._keeper.keep(running, reply, finished.usage, interrupted=False))
         return self._report(running, replace(finished, message=reply), change, started, seconds)
 
     def _goes_on(self, running: RunningTurn, finished: Finished) -> bool:
@@ -264,16 +264,16 @@ class Orchestrator:
         """Carry out the calls of a reply, and make the window of the next call with their results."""
         called = numbered(finished.message, running.window.has_call)
         said = acceptable(called)
-        await _to_the_end(self._keeper.begin_step(running, said, finished.usage))
+        await to_the_end(self._keeper.begin_step(running, said, finished.usage))
         calls = tool_calls(called)
         for call in calls:
             on_event(ToolStarted(call))
         try:
             results = await self._results(running, tools, said, calls)
         except ToolsCancelled as cancelled:
-            await _to_the_end(self._keeper.finish_step(running, said, Message(Role.USER, cancelled.results)))
+            await to_the_end(self._keeper.finish_step(running, said, Message(Role.USER, cancelled.results)))
             raise
-        await _to_the_end(self._keeper.finish_step(running, said, Message(Role.USER, results)))
+        await to_the_end(self._keeper.finish_step(running, said, Message(Role.USER, results)))
         for call, result in zip(calls, results, strict=True):
             on_event(ToolEnded(call, result))
             running.tools.append(ToolUse(len(running.steps), call.name, result.is_error))
@@ -352,17 +352,3 @@ class Orchestrator:
 
 def _system(sections: Sequence[Section]) -> list[Section]:
     return [section for section in sections if section.placement == PLACEMENT_SYSTEM]
-
-
-async def _to_the_end(work: Coroutine[Any, Any, None]) -> None:
-    """Do the work even when cancelled meanwhile, and raise the cancellation only then: what was said is kept first."""
-    task = asyncio.ensure_future(work)
-    cancelled: asyncio.CancelledError | None = None
-    while not task.done():
-        try:
-            await asyncio.shield(task)
-        except asyncio.CancelledError as error:
-            cancelled = error
-    task.result()
-    if cancelled is not None:
-        raise cancelled

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 from frontmind.assistant.steadiness import SEGMENT_PAUSE, hold, hold_in_turn, is_natural_break, with_sent
-from frontmind.continuum.history import Continuum, read_turns
+from frontmind.continuum.history import Continuum, newest_message_at, read_turns
 from frontmind.errors import RequiredSectionFailed, RunError
 from frontmind.events import ComposeSystemPromptEvent, EventBus, SystemPromptComposedEvent, TurnContext
 from frontmind.providers.profiles.profile import Profile
@@ -146,7 +146,7 @@ class WindowBuilder:
             turn=turn.number,
             now=turn.asked_at.astimezone(self._clock.zone),
             message=turn.user.text,
-            previous_message_at=read_turns(before).previous_message_at,
+            previous_message_at=newest_message_at(before),
             window_start=window_start,
         )
         new_segment = continuum.last_done is None or continuum.last_done.segment != turn.segment

@@ -82,6 +82,14 @@ def unanswered(said: Message, why: str) -> tuple[ToolResult, ...]:
     return tuple(ToolResult(part.id, why, is_error=True) for part in said.parts if isinstance(part, ToolCall))
 
 
+def newest_message_at(turns: Sequence[Turn]) -> datetime | None:
+    """When the newest message of these turns (by number) was stored; None when there is none."""
+    if not turns:
+        return None
+    newest = settled(turns[-1])
+    return newest.answered_at or newest.asked_at
+
+
 def unanswered_turns(turns: Sequence[Turn]) -> list[Turn]:
     """The turns (by number) whose messages wait for a reply.
 
@@ -110,9 +118,7 @@ def read_turns(
     answered: list[Turn] = []
     waiting: list[Part] = []
     last_done: Turn | None = None
-    previous_message_at: datetime | None = None
     for turn in map(settled, turns):
-        previous_message_at = turn.answered_at or turn.asked_at
         if turn.state is TurnState.REFUSED:
             continue
         if turn.number < window_start and turn.state is TurnState.DONE:
@@ -130,7 +136,7 @@ def read_turns(
             waiting.clear()
             last_done = turn
     taken = tuple(history) if profile is None else tuple(_taken(message, profile) for message in history)
-    return Continuum(taken, tuple(answered), tuple(waiting), previous_message_at, last_done)
+    return Continuum(taken, tuple(answered), tuple(waiting), newest_message_at(turns), last_done)
 
 
 def _taken(message: Message, profile: Profile) -> Message:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
 from frontmind.errors import Conflict, UsageError
+from frontmind.events.outlasting import to_the_end
 from frontmind.reminders.changes import changed, completed, planned, snoozed
 from frontmind.reminders.recurrence import Slot
 from frontmind.reminders.schedule import MOST_MISSED, delivery_of, has_come, upcoming
@@ -202,7 +203,7 @@ class ReminderBook:
                     tell(announcement)
 
         for due in await _all_due(await self._store.active_reminders(), now):
-            await _to_the_end(claim_and_tell(due))
+            await to_the_end(claim_and_tell(due))
         return said
 
     async def next_at(self) -> datetime | None:
@@ -278,20 +279,6 @@ async def _all_due(reminders: Sequence[Reminder], now: datetime) -> Sequence[_Du
         # A rule of which years were missed takes a tenth of a second; an answer must not stand still meanwhile.
         await asyncio.sleep(0)
     return sorted(found, key=lambda due: (moment_of(due.delivery.slot, now.tzinfo), due.told.id))
-
-
-async def _to_the_end(work: Coroutine[None, None, None]) -> None:
-    """Do the work also when the caller is cancelled meanwhile, and let the cancellation out behind it."""
-    task = asyncio.ensure_future(work)
-    cancelled: asyncio.CancelledError | None = None
-    while not task.done():
-        try:
-            await asyncio.wait({task})
-        except asyncio.CancelledError as error:
-            cancelled = error
-    if cancelled is not None:
-        raise cancelled from task.exception()
-    task.result()
 
 
 def _is_same(one: Slot, other: Slot) -> bool:

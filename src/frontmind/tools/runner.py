@@ -6,14 +6,14 @@ Whatever a tool does, the model is told of it and the turn goes on. Knows neithe
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 from frontmind.continuum.history import LOST
 from frontmind.errors import RunError, ToolError, error_text
+from frontmind.events.outlasting import despite_cancelling
 from frontmind.tools.attachments import with_fitting_attachments
 from frontmind.tools.results import close, measure, prepare, share
 from frontmind.tools.tool import DelegatingTool, RunnableTool, ToolLookup, ToolOutput
@@ -104,7 +104,7 @@ class ToolRunner:
                 await asyncio.wait(running)
             return await self._fit(calls, running)
         except asyncio.CancelledError as error:
-            raise ToolsCancelled(await _to_the_end(self._break_off(calls, running))) from error
+            raise ToolsCancelled(await despite_cancelling(self._break_off(calls, running))) from error
 
     async def _break_off(
         self, calls: Sequence[ToolCall], running: Sequence[asyncio.Task[_Observed]]
@@ -197,15 +197,6 @@ class ToolRunner:
 async def _end(running: asyncio.Task[ToolOutput]) -> None:
     if running.cancel():
         await asyncio.wait({running}, timeout=CLEANUP_SECONDS)
-
-
-async def _to_the_end(work: Coroutine[Any, Any, T]) -> T:
-    """What the work gives, also when it is cancelled again meanwhile: it must be short."""
-    task = asyncio.ensure_future(work)
-    while not task.done():
-        with contextlib.suppress(asyncio.CancelledError):
-            await asyncio.shield(task)
-    return task.result()
 
 
 def _too_late(limit: float) -> str:
