@@ -34,9 +34,13 @@ bench: $(READY) $(PEERS_READY)
 	@$(PEERS)/bin/python -m benchmarks.composing $(ARGS)
 	@$(BIN)/python -m benchmarks.layouts
 	@$(BIN)/python -m benchmarks.dates
+	@$(BIN)/python -m benchmarks.month
+	@$(BIN)/python -m benchmarks.recall
+	@$(BIN)/python -m benchmarks.recall_scale
 
 soak: $(READY)
 	@$(BIN)/python -m soak.killed_turns $(ARGS)
+	@$(BIN)/python -m soak.killed_ingest
 
 $(PEERS_READY): pyproject.toml
 	@echo "Preparing $(PEERS) (once, a minute or two) ..." >&2

@@ -25,6 +25,7 @@ from frontmind.providers.local import LocalModel
 from frontmind.providers.protocol import Finished, Request, StreamEvent, TokenCount
 from frontmind.stores.sqlite import SqliteStore
 from frontmind.trinkets import TrinketPlacement
+from frontmind.values.memories import NewMemory
 from frontmind.values.message import assistant
 from frontmind.window.window import Window
 
@@ -126,7 +127,7 @@ async def play(
         reports = []
         for number, message in enumerate(MESSAGES, start=1):
             if number in NOTES:
-                await store.add_note(NOTES[number], clock.now())
+                await store.add_memories([NewMemory(NOTES[number], clock.now())], clock.now())
             reports.append(await orchestrator.run_turn(message))
             clock.tick()
         requests = [await store.load_request(report.request) for report in reports]

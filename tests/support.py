@@ -22,11 +22,14 @@ from frontmind.providers.opening import Selection, select_model
 from frontmind.providers.profiles.resolve import parse_overrides
 from frontmind.providers.protocol import Model, Request
 from frontmind.providers.scripted import ScriptedModel
+from frontmind.stores.protocols import Store
 from frontmind.stores.sqlite import SqliteStore
 from frontmind.tools.tool import RunnableTool
 from frontmind.trinkets import ToolDescription
+from frontmind.values.memories import Memory, NewMemory
 from frontmind.values.message import Message, Role
 from frontmind.values.parts import Text, ToolCall
+from frontmind.values.passages import Passage, PassageKind
 from frontmind.window.canonical import Json, canonical_json, canonical_text
 from frontmind.window.choice import Framing
 
@@ -45,6 +48,18 @@ def shared(*names: str) -> Path:
     if not path.exists():
         pytest.skip(f"the recorded data is not beside the repository: {'/'.join(names)}")
     return path
+
+
+async def remember(store: Store, text: str, at: datetime) -> Memory:
+    """Keep a memory, as the person asks for it."""
+    (kept,) = await store.add_memories([NewMemory(text, at)], at)
+    return kept
+
+
+async def passages_with(store: Store, text: str, kind: PassageKind = PassageKind.EXCHANGE) -> Sequence[Passage]:
+    """The passages of this kind that have any word of the text, best first."""
+    found = await store.search_words(text.split(), kind=kind, limit=99)
+    return list(await store.passages([passage_id for passage_id, _ in found]))
 
 
 class HandClock:

@@ -106,6 +106,10 @@ class ModelUnavailable(ModelError):
     retryable = False
 
 
+class EmbedderUnavailable(ModelUnavailable):
+    """Texts cannot be embedded until something is changed. Searching by words needs no embedder and goes on."""
+
+
 class RequestRefused(ModelError):
     """The provider read the request and refused it; sending the same bytes again cannot succeed.
 

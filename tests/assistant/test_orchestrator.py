@@ -17,7 +17,8 @@ from frontmind.providers.scripted import ScriptedModel
 from frontmind.trinkets import EventAwareTrinket, TrinketPlacement
 from frontmind.values.message import Message, Role, assistant, user
 from frontmind.values.parts import Text, ToolCall
-from frontmind.values.records import TurnState
+from frontmind.values.passages import PassageKind
+from frontmind.values.records import TurnState, WindowOpening
 from frontmind.values.section import RULE
 from frontmind.window.canonical import canonical_json, digest
 from frontmind.working_memory.base_prompt import ANNOUNCEMENT
@@ -307,14 +308,15 @@ async def test_old_turns_leave_the_window_in_one_large_step_when_it_is_full_and_
     model = ScriptedModel(lambda request: "answer " * 60, context_limit=3400, max_output_tokens=100)
     async with bench(model) as bench_:
         reports = [await bench_.orchestrator.run_turn(f"question {number} zebra{number}") for number in range(24)]
-        hits = await bench_.store.search_messages("zebra0", limit=3)
+        hits = await bench_.store.search_words(["zebra0"], kind=PassageKind.EXCHANGE, limit=3)
+        found = await bench_.store.passages([passage for passage, _ in hits])
         sent = await bench_.sent()
     left = [report.left_out for report in reports]
     assert sum(left) > 0
     assert max(left) >= 3, "a step leaves out several turns"
     assert sum(bool(count) for count in left) <= 4, "and is rare"
-    assert [hit.text for hit in hits] == ["question 0 zebra0"]
-    assert history(sent[-1])[0].startswith("question ")
+    assert [passage.text.splitlines()[0] for passage in found] == ["User: question 0 zebra0"]
+    assert history(sent[-1])[0].startswith("<earlier_segments ")
 
 
 async def test_what_left_the_window_comes_back_as_a_relevant_memory() -> None:
@@ -324,7 +326,7 @@ async def test_what_left_the_window_comes_back_as_a_relevant_memory() -> None:
             await bench_.orchestrator.run_turn(f"question {number} zebra{number}")
         await bench_.orchestrator.run_turn("what about zebra0?")
         center = texts((await bench_.sent())[-1]["messages"][-2])
-    assert "question 0 zebra0</message>" in center
+    assert "question 0 zebra0" in center
 
 
 async def test_a_message_that_cannot_fit_leaves_the_window_as_it_was() -> None:
@@ -333,7 +335,7 @@ async def test_a_message_that_cannot_fit_leaves_the_window_as_it_was() -> None:
             await bench_.orchestrator.run_turn(f"question {number}")
         with pytest.raises(WindowTooLarge):
             await bench_.orchestrator.run_turn("word " * 20_000)
-        assert await bench_.store.window_start("main") == 1
+        assert await bench_.store.window_opening("main") == WindowOpening()
         await bench_.orchestrator.run_turn("short")
         assert len(history((await bench_.sent())[-1])) == 6
 

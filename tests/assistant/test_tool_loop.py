@@ -404,7 +404,7 @@ async def test_old_turns_leave_the_window_when_results_fill_it() -> None:
         await bench_.orchestrator.run_turn("one")
         await bench_.orchestrator.run_turn("two")
         report = await bench_.orchestrator.run_turn("three")
-        start = await bench_.store.window_start("main")
+        start = (await bench_.store.window_opening("main")).start
     assert report.reply == "ok"
     assert report.left_out > 0
     assert start == 1 + report.left_out

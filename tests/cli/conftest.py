@@ -26,6 +26,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
         "XDG_CONFIG_HOME": "",
         "TZ": "Europe/Berlin",
         "COLUMNS": "100",
+        "FRONTMIND_EMBEDDER": "none",
     }
 
 

@@ -94,6 +94,7 @@ DOCUMENTS = (
     reply(("edit_document", {"name": "house", "operation": "append_to_section", "section": "Keys", "text": "Blue."})),
     reply(("undo_document", {"name": "house"})),
 )
+SEARCH = reply(("search_context", {"query": "boxes", "where": "memories"}))
 LOADED = (
     reply(("load_tool", {"name": "child__add"})),
     reply(("use_tool", {"name": "child__add", "arguments": {"a": 2, "b": 3}})),
@@ -211,9 +212,15 @@ def test_the_rest_of_a_result_that_was_too_long_is_read(with_server: Chat, tmp_p
     assert following.split("\n")[:5] == SOUP[offset:].split("\n")[:5]
 
 
+def test_the_model_searches_what_was_kept(chat: Chat) -> None:
+    (found,) = chat.play([SEARCH, "In the attic."], "/remember The boxes are in the attic", "where did I put that?")
+    assert failed(found) == []
+    assert "The boxes are in the attic" in chat.results()[-1]
+
+
 def test_every_tool_that_the_model_is_told_of_is_called_in_this_module(with_server: Chat) -> None:
     with_server.play([], "/remind x at 5pm")
-    called = [ADD_THREE, CHANGE_THEM, *DOCUMENTS, *LOADED]
+    called = [ADD_THREE, CHANGE_THEM, *DOCUMENTS, SEARCH, *LOADED]
     names = {call["name"] for one in called for call in one["calls"]}
     names |= {"list_reminders", "snooze_reminder", "read_result"}
     assert names == {tool["name"] for tool in with_server.window()["tools"]}

@@ -31,7 +31,7 @@ from frontmind.window.choice import Framing
 from frontmind.window.framing import closed
 from frontmind.window.layout import Area, Layout
 from frontmind.window.window import Window
-from support import EVERY_WAY, SHARED_DATA, Bench, HandClock, bench, playing, selected
+from support import EVERY_WAY, SHARED_DATA, Bench, HandClock, bench, playing, remember, selected
 
 CASES = SHARED_DATA / "cases" / "context_cases.jsonl"
 CLASSES = ("cache", "wire-validity", "history", "determinism", "accounting", "replay")
@@ -115,9 +115,11 @@ async def test_a_memory_written_between_two_turns_costs_no_history(name: str, fr
     async with bench(model) as bench_:
         for number in range(12):
             await bench_.orchestrator.run_turn(f"message {number}")
-        await bench_.store.add_note("The locker code is 4417.", bench_.clock.now())
+        await remember(bench_.store, "The locker code is 4417.", bench_.clock.now())
         await bench_.orchestrator.run_turn("message 12: what is the locker code?")
         *_, before, after = await sent(bench_)
+        *_, request = await bench_.sent()
+    assert b"The locker code is 4417." in canonical_json(request)
     same = durable(before, after)
     stable = [block for block in before.blocks if not block.cleared][:same]
     assert [block.text for block in stable if block.role == "assistant"][-1] == "reply 10"
@@ -148,7 +150,7 @@ async def test_a_restart_changes_no_byte_of_what_was_sent(name: str, framing: Fr
     for number in range(6):
         # A process of its own for every turn: nothing but the file is left of the one before.
         async with bench(playing(name, [next(replies)], framing), db=str(tmp_path / "db"), clock=clock) as bench_:
-            await bench_.store.add_note(f"note {number} about message", clock.now())
+            await remember(bench_.store, f"note {number} about message", clock.now())
             await bench_.orchestrator.run_turn(f"message {number}")
             clock.advance(minutes=7)
     async with bench(playing(name, [], framing), db=str(tmp_path / "db"), clock=clock) as bench_:
@@ -172,7 +174,7 @@ async def test_a_conversation_holds_one_live_notification_center_and_the_store_n
             "water the plants", date(2026, 11, 30), zone="Europe/Berlin", at=bench_.clock.now()
         )
         for number in range(3):
-            await bench_.store.add_note(f"preference {number}: message in plain words", bench_.clock.now())
+            await remember(bench_.store, f"preference {number}: message in plain words", bench_.clock.now())
         for number in range(5):
             await bench_.orchestrator.run_turn(f"message {number}")
         requests, turns = await bench_.sent(), await bench_.store.turns("main")

@@ -16,12 +16,18 @@ from typing import Any, TypeAlias
 import pytest
 
 from frontmind.assistant.report import TurnReport
+from frontmind.assistant.segment_titles import TitledSegments
 from frontmind.cli.session import Session
 from frontmind.cli.slash import run_command
 from frontmind.domaindocs.editing import Edit, Operation
 from frontmind.errors import ToolError
 from frontmind.providers.encoding.text import wire_text
 from frontmind.providers.protocol import Request
+from frontmind.recall.context_searches import EXCERPT as SEARCHED
+from frontmind.recall.context_searches import SearchRequest
+from frontmind.recall.surfacing import EXCERPT as SURFACED
+from frontmind.recall.telling import excerpt, telling_words
+from frontmind.stores.sqlite.passage_making import searchable
 from frontmind.tools.function import SUMMARY_LIMIT, tool
 from frontmind.tools.mcp import tool_name
 from frontmind.tools.results import clean
@@ -31,14 +37,15 @@ from frontmind.values.harmless import one_line
 from frontmind.values.message import Message, assistant, user
 from frontmind.values.outline import clean_title, outline
 from frontmind.values.parts import ToolResult, Voice, part_text
-from frontmind.values.records import Completion
+from frontmind.values.passages import exchange_passages
+from frontmind.values.records import Completion, WindowOpening
 from frontmind.values.section import HEADER, RULE, RULE_CHARACTER
 from frontmind.values.tool import Tool
 from frontmind.values.usage import Usage
 from frontmind.window.canonical import Json
 from frontmind.window.choice import Framing
 from frontmind.window.framing import frame
-from support import Bench, bench, calling, playing, shared
+from support import Bench, bench, calling, playing, remember, shared
 
 WAYS = {
     Framing.ASSISTANT: "anthropic:claude-sonnet-4-5",
@@ -53,10 +60,10 @@ CHILDREN: Mapping[str, set[str]] = {
     "tool_guidance": {"guide"},
     "tool_hints": set(),
     "datetime_section": set(),
-    "conversation_manifest": {"segment"},
+    "conversation_manifest": {"segment", "omitted"},
     "active_reminders": {"reminder"},
-    "context_search_results": {"search", "memory", "message"},
-    "relevant_memories": {"memory", "message"},
+    "context_search_results": {"search", "memory", "exchange", "document", "before"},
+    "relevant_memories": {"memory", "exchange", "document", "before"},
     "system_changes": {"domaindoc", "document", "section"},
 }
 """What may stand in each section; anything else was made by a text."""
@@ -202,8 +209,18 @@ def batches(texts: Sequence[str], *, count: int = 12, characters: int = 5000) ->
     yield part
 
 
-def excerpts(texts: Sequence[str]) -> list[str]:
-    return [text if len(text) <= 400 else f"{text[:399]}…" for text in texts]
+def named_apart(number: int, texts: Sequence[str]) -> list[str]:
+    """The texts in words by which they are found, each with one of its own: what says the same is shown once."""
+    return [f"{asking(number)} {text} end{number}x{place}" for place, text in enumerate(texts)]
+
+
+def asking(number: int) -> str:
+    return f"locker{number} shelf{number} hook{number}"
+
+
+def shown(text: str, query: str, length: int) -> str:
+    """What is shown of a find."""
+    return excerpt(text, telling_words(query), length)
 
 
 def pairs(went_in: Sequence[str], came_out: Sequence[str]) -> list[tuple[str, str]]:
@@ -220,7 +237,8 @@ async def answered(bench_: Bench, conversation: str, asked: str, reply: str) -> 
     pause = at - at
     turn = await bench_.store.begin_turn(conversation, user(asked), at, segment_pause=pause)
     usage = Usage(1, 0, 0, 1)
-    completion = Completion(assistant(reply), at, "0" * 64, "m", usage, False, {}, window_start=turn.number + 1)
+    opening = WindowOpening(turn.number + 1)
+    completion = Completion(assistant(reply), at, "0" * 64, "m", usage, False, {}, opening=opening)
     await bench_.store.complete_turn(turn.id, completion)
 
 
@@ -235,13 +253,14 @@ ASKED = "what now?"
 
 
 async def as_memory(bench_: Bench, texts: Sequence[str]) -> AsyncIterator[Seen]:
-    for number, batch in enumerate(batches(texts, count=5)):
-        notes = [f"locker{number} {text} end" for text in batch]
+    # Two at a time: with more of them the section's budget would leave some out.
+    for number, batch in enumerate(batches(texts, count=2, characters=600)):
+        notes = named_apart(number, batch)
         for note in notes:
             await run_command(session_of(bench_), f"/remember {note}")
-        report = await bench_.orchestrator.run_turn(f"locker{number}")
+        report = await bench_.orchestrator.run_turn(asking(number))
         found = sorted(bodies(section(report, "relevant_memories"), "memory"))
-        yield Seen(report, pairs(sorted(excerpts(notes)), found))
+        yield Seen(report, pairs(sorted(shown(note, asking(number), SURFACED) for note in notes), found))
         await forget_history(bench_)
 
 
@@ -256,45 +275,66 @@ async def as_reminder(bench_: Bench, texts: Sequence[str]) -> AsyncIterator[Seen
 
 
 async def as_title(bench_: Bench, texts: Sequence[str]) -> AsyncIterator[Seen]:
-    for batch in batches(texts, count=20):
+    titled = TitledSegments(bench_.store)
+    # No more than the manifest shows.
+    for batch in batches(texts, count=12):
         for text in batch:
             await answered(bench_, "main", text, "I see.")
         preview = await bench_.mind.builder.preview(ASKED, reader=bench_.model)
         assert not preview.window.history
         report = await bench_.orchestrator.run_turn(ASKED)
-        lines = [" ".join(text.split()) or "(no text)" for text in batch]
-        titles = bodies(section(report, "conversation_manifest"), "segment")[-len(batch) :]
-        told = [title.removesuffix("…") if title not in lines else title for title in titles]
-        yield Seen(report, [(line[: len(title)], title) for line, title in pairs(lines, told)])
+        # The turn that asks joined the last of them, which has the beginning of its text as title.
+        *closed, present = (await bench_.store.segments("main"))[-len(batch) :]
+        titles = [*[await titled.title_of(segment) for segment in closed], present.title]
+        # A title is a piece of what was said, on one line.
+        said = [" ".join(text.split()) for text in batch]
+        assert sum(title.strip("…")[:20] in line for line, title in pairs(said, titles)) >= len(batch) // 2
+        shown_titles = bodies(section(report, "conversation_manifest"), "segment")[-len(batch) :]
+        yield Seen(report, pairs(titles, shown_titles))
 
 
 async def as_search_result(bench_: Bench, texts: Sequence[str]) -> AsyncIterator[Seen]:
     for number, batch in enumerate(batches(texts, count=5)):
-        notes = [f"locker{number} {text} end" for text in batch]
+        notes = named_apart(number, batch)
         for note in notes:
-            await bench_.store.add_note(note, bench_.clock.now())
-        await run_command(session_of(bench_), f"/search locker{number}")
+            await remember(bench_.store, note, bench_.clock.now())
+        await run_command(session_of(bench_), f"/search {asking(number)}")
         report = await bench_.orchestrator.run_turn(ASKED)
         found = sorted(bodies(section(report, "context_search_results"), "memory"))
-        yield Seen(report, pairs(sorted(excerpts(notes)), found))
+        yield Seen(report, pairs(sorted(shown(note, asking(number), SEARCHED) for note in notes), found))
         await forget_history(bench_)
+        # A new segment, in which the searches of the last one are gone.
+        bench_.clock.advance(hours=2)
 
 
 async def as_search_query(bench_: Bench, texts: Sequence[str]) -> AsyncIterator[Seen]:
     for batch in batches([text.strip() for text in texts if text.strip()]):
         for text in batch:
-            bench_.mind.searches.show(text, (), bench_.clock.now())
+            await bench_.mind.recalling.searches.search_and_show(SearchRequest(text))
         report = await bench_.orchestrator.run_turn(ASKED)
         yield Seen(report, pairs(batch, attributes(section(report, "context_search_results"), "search", "query")))
+        await forget_history(bench_)
+        bench_.clock.advance(hours=2)
 
 
 async def as_relevant_message(bench_: Bench, texts: Sequence[str]) -> AsyncIterator[Seen]:
-    for number, batch in enumerate(batches(texts, count=2)):
-        said = [f"locker{number} {text} end" for text in batch]
-        await answered(bench_, "other", said[0], said[-1])
-        report = await bench_.orchestrator.run_turn(f"locker{number}")
-        found = sorted(set(bodies(section(report, "relevant_memories"), "message")))
-        yield Seen(report, pairs(sorted(excerpts(said)), found))
+    for number, batch in enumerate(batches(texts, count=2, characters=300)):
+        (asked, *_, replied) = named_apart(number, [batch[0], batch[-1]])
+        await answered(bench_, "other", asked, replied)
+        report = await bench_.orchestrator.run_turn(asking(number))
+        found = bodies(section(report, "relevant_memories"), "exchange")
+        assert found
+        # A long exchange is several passages; each has only what UTF-8 can carry.
+        said = [
+            shown(searchable(passage.text), asking(number), SURFACED) for passage in exchange_passages(asked, [replied])
+        ]
+        if len(said) == 1:
+            # Whole, so both of what was said is there.
+            cut = len(searchable(asked)) + len("User: ")
+            halves = [(text[:cut], text[cut:]) for text in (said[0], *found)]
+            yield Seen(report, pairs([*halves[0]], [half for text in halves[1:] for half in text]))
+        else:
+            yield Seen(report, [(text if text in said else said[0], text) for text in found])
         await forget_history(bench_)
 
 

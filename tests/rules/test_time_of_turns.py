@@ -18,7 +18,7 @@ from frontmind.values.section import PLACEMENT_SYSTEM
 from frontmind.window.canonical import canonical_json
 from frontmind.window.choice import Framing
 from frontmind.window.framing import section_digest
-from support import BERLIN, EVERY_WAY, Bench, HandClock, bench, calling, playing
+from support import BERLIN, EVERY_WAY, Bench, HandClock, bench, calling, playing, remember
 
 NEW_YORK = ZoneInfo("America/New_York")
 TOKYO = ZoneInfo("Asia/Tokyo")
@@ -77,7 +77,7 @@ async def test_the_time_is_told_to_the_minute_and_changes_with_it() -> None:
 async def test_no_second_is_told_in_any_section() -> None:
     clock = HandClock(datetime(2026, 11, 30, 9, 15, 47, tzinfo=BERLIN))
     async with bench(ScriptedModel(["one", "two"]), clock=clock) as bench_:
-        await bench_.store.add_note("locker", clock.now())
+        await remember(bench_.store, "locker", clock.now())
         await bench_.mind.reminders.add("call Anna", clock.now() + timedelta(hours=1))
         await bench_.orchestrator.run_turn("locker")
         later(clock, minutes=1)
@@ -94,7 +94,7 @@ async def test_the_gap_since_the_last_message_goes_over_midnight() -> None:
         "The previous message was 5 minutes ago.",
     ]
     (segment,) = children(report, "conversation_manifest")
-    assert (segment.attributes["from"], segment.attributes["to"]) == ("2026-11-30 23:58", "2026-11-30 23:58")
+    assert (segment.attributes["from"], segment.attributes["to"]) == ("2026-11-30 23:58", "now")
 
 
 async def test_a_clock_that_was_set_back_is_said_to_be() -> None:
@@ -200,7 +200,7 @@ async def prepared(bench_: Bench) -> None:
     await bench_.mind.reminders.add("call Anna", datetime(2026, 12, 1, 17, 0, tzinfo=BERLIN))
     await bench_.mind.reminders.add("pay rent", date(2026, 12, 1))
     await bench_.mind.reminders.add("stand-up", datetime(2026, 12, 1, 9, 0, tzinfo=BERLIN), rrule="FREQ=DAILY")
-    await bench_.store.add_note("the locker code is 4417", bench_.clock.now())
+    await remember(bench_.store, "the locker code is 4417", bench_.clock.now())
     await bench_.mind.documents.add("house", "# Rooms\nfour\n# Garden\nsmall\n")
 
 
@@ -238,8 +238,8 @@ async def test_after_a_trip_everything_is_told_where_the_person_is_now() -> None
     }
     assert added.zone == "America/New_York"
     (segment,) = children(after, "conversation_manifest")
-    assert (segment.attributes["from"], segment.attributes["to"]) == ("2026-11-30 18:30", "2026-11-30 18:30")
-    assert [memory.attributes["noted"] for memory in children(after, "relevant_memories")] == ["2026-11-30 18:30"]
+    assert (segment.attributes["from"], segment.attributes["to"]) == ("2026-11-30 18:30", "now")
+    assert [memory.attributes["observed"] for memory in children(after, "relevant_memories")] == ["2026-11-30 18:30"]
 
 
 async def test_a_reminder_goes_off_at_its_instant_and_a_rule_in_its_own_zone_after_a_trip() -> None:

@@ -79,8 +79,9 @@ async def test_a_memory_ends_no_block_and_opens_none(text: str, name: str, frami
         await run_command(session_of(bench_), f"/remember locker {text}")
         report = await bench_.orchestrator.run_turn("locker")
         sent = canonical_json(await bench_.store.load_request(report.request)).decode()
-    memory = told(report.window, "relevant_memories")
-    assert memory.body == (Element("memory", f"locker {text}", {"id": "n1", "noted": "2026-11-30 09:15"}),)
+    (memory,) = children(report.window, "relevant_memories")
+    assert (memory.name, memory.body) == ("memory", f"locker {text}")
+    assert (memory.attributes["id"], memory.attributes["observed"]) == ("m1", "2026-11-30 09:15")
     # Every "<" of the text is a reference, whatever stands behind it.
     opened = re.findall(r"<[^a-z/]?/?_?(?:system|memory|bar)\b[^>]*>", sent)
     assert [tag.partition(" ")[0].rstrip(">") for tag in opened] == ["<memory", "</memory"]
@@ -165,18 +166,22 @@ async def test_a_search_does_not_give_back_what_the_window_has_anyway(name: str,
     asked = "locker code locker code 4417"
     async with bench(playing(name, ["Noted.", "See there.", "Once more."], framing)) as bench_:
         at = bench_.clock.now()
-        turn = await bench_.store.begin_turn("another", user("a locker elsewhere"), at, segment_pause=at - at)
+        turn = await bench_.store.begin_turn(
+            "another", user("What is the code of a locker elsewhere?"), at, segment_pause=at - at
+        )
         done = Completion(assistant("fine"), at, "0" * 64, "m", Usage(1, 0, 0, 1), False, {})
         await bench_.store.complete_turn(turn.id, done)
         await bench_.orchestrator.run_turn(asked)
         await run_command(session_of(bench_), "/search locker code")
-        report = await bench_.orchestrator.run_turn("locker code?")
+        report = await bench_.orchestrator.run_turn("And the code of the locker elsewhere?")
         await run_command(session_of(bench_), "/search see there")
         later = await bench_.orchestrator.run_turn("and now?")
+    elsewhere = "User: What is the code of a locker elsewhere?\nAssistant: fine"
     (search,) = children(report.window, "context_search_results")
     found = [child.body for child in search.body if isinstance(child, Element)]
-    assert found == ["a locker elsewhere"]
-    assert [child.body for child in children(report.window, "relevant_memories")] == ["a locker elsewhere"]
+    assert found == [elsewhere]
+    assert [child.body for child in children(report.window, "relevant_memories")] == [elsewhere]
     # The best find is in the window, so nothing is.
-    (search,) = children(later.window, "context_search_results")
+    before, search = children(later.window, "context_search_results")
+    assert before.attributes["query"] == "locker code"
     assert search.body == "Nothing was found outside of this conversation."

@@ -29,7 +29,7 @@ from frontmind.window.canonical import canonical_json
 from frontmind.window.choice import Framing
 from frontmind.window.layout import Layout
 from frontmind.window.window import Window
-from support import EVERY_WAY, HandClock, bench, marker_places, prefix, selected, texts
+from support import EVERY_WAY, HandClock, bench, marker_places, prefix, remember, selected, texts
 
 MAX_MARKERS = 4
 _NAMES = ("relevant_memories", "datetime_section", "base_prompt")
@@ -130,7 +130,7 @@ async def play(
             model.number = number
             now = clock.now()
             if exchange.note is not None:
-                await bench_.store.add_note(exchange.note, now)
+                await remember(bench_.store, exchange.note, now)
             if exchange.reminder is not None:
                 due = now + timedelta(hours=1)
                 await bench_.store.add_reminder(exchange.reminder, due, zone="Europe/Berlin", at=now)

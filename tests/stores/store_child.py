@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from frontmind.stores.sqlite import SqliteStore
+from frontmind.values.memories import NewMemory
 from frontmind.values.message import assistant, user
 from frontmind.values.records import Completion, Turn
 from frontmind.values.usage import Usage
@@ -57,9 +58,9 @@ async def take_turns(store: SqliteStore, count: int | None) -> None:
             for earlier in refused:
                 say(f"refused {earlier.number}")
             refused = ()
-            note = await store.add_note(f"note {i}", at)
+            (memory,) = await store.add_memories([NewMemory(f"memory {i}", at)], at)
             if i % 3 == 0:
-                await store.remove_note(note.id)
+                await store.remove_memory(memory.id)
 
 
 async def hold_lock(store: SqliteStore) -> None:
@@ -70,10 +71,10 @@ async def hold_lock(store: SqliteStore) -> None:
 
 
 async def obey(store: SqliteStore) -> None:
-    """Add a note for each line that comes in; keep the database open in between."""
+    """Keep a memory for each line that comes in; keep the database open in between."""
     say("open")
     while line := await asyncio.to_thread(sys.stdin.readline):
-        await store.add_note(line.rstrip("\n"), NINE)
+        await store.add_memories([NewMemory(line.rstrip("\n"), NINE)], NINE)
         say("added")
 
 

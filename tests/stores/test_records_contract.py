@@ -1,4 +1,4 @@
-"""What every `Store` promises of reminders, notes and documents."""
+"""What every `Store` promises of reminders, memories and documents."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 from frontmind.errors import Conflict, UsageError
 from frontmind.stores.protocols import Store
+from frontmind.values.passages import PassageKind
 from frontmind.values.records import Delivery, DocumentVersion, NewReminder, Reminder
+from support import passages_with, remember
 
 NINE = datetime(2026, 11, 30, 9, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -165,26 +167,26 @@ def in_utc(reminder: Reminder) -> list[object]:
 
 
 class TestNotes:
-    async def test_notes_are_listed_by_id(self, store: Store) -> None:
-        notes = [await store.add_note(text, NINE) for text in ("b", "a", "c")]
-        assert list(await store.notes()) == notes
+    async def test_memories_are_listed_by_id(self, store: Store) -> None:
+        notes = [await remember(store, text, NINE) for text in ("b", "a", "c")]
+        assert list(await store.memories()) == notes
         assert notes == sorted(notes, key=lambda note: note.id)
 
-    async def test_removed_note_is_gone_from_the_list_and_the_search(self, store: Store) -> None:
-        note = await store.add_note("The key is under the mat", NINE)
-        assert await store.remove_note(note.id) == note
-        assert list(await store.notes()) == []
-        assert list(await store.search_notes("key", limit=5)) == []
+    async def test_removed_memory_is_gone_from_the_list_and_the_search(self, store: Store) -> None:
+        note = await remember(store, "The key is under the mat", NINE)
+        assert await store.remove_memory(note.id) == note
+        assert list(await store.memories()) == []
+        assert await passages_with(store, "key", PassageKind.MEMORY) == []
 
-    async def test_the_id_of_a_removed_note_is_not_given_again(self, store: Store) -> None:
-        removed = await store.add_note("a", NINE)
-        await store.remove_note(removed.id)
-        assert (await store.add_note("b", NINE)).id != removed.id
+    async def test_the_id_of_a_removed_memory_is_not_given_again(self, store: Store) -> None:
+        removed = await remember(store, "a", NINE)
+        await store.remove_memory(removed.id)
+        assert (await remember(store, "b", NINE)).id != removed.id
 
-    async def test_a_note_that_is_not_there_cannot_be_removed(self, store: Store) -> None:
+    async def test_a_memory_that_is_not_there_cannot_be_removed(self, store: Store) -> None:
         for unknown in (0, 5, 10**30):
             with pytest.raises(UsageError):
-                await store.remove_note(unknown)
+                await store.remove_memory(unknown)
 
 
 class TestDocuments:

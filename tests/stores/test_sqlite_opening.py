@@ -23,7 +23,9 @@ from frontmind.stores.sqlite.looking import LookingSession
 from frontmind.stores.sqlite.opening import open_for_writing
 from frontmind.stores.sqlite.schema import APPLICATION_ID, MIGRATIONS, SCHEMA_VERSION
 from frontmind.values.message import assistant, user
+from frontmind.values.passages import PassageKind
 from frontmind.values.usage import Usage
+from support import passages_with, remember
 
 NINE = datetime(2026, 11, 30, 9, 0, tzinfo=UTC)
 OPENERS: Final = {"write": SqliteStore.open, "look": SqliteStore.open_existing_read_only}
@@ -58,7 +60,7 @@ def assert_refused(opener: Callable[[Path], SqliteStore], path: Path, reason: st
 
 async def make(path: Path) -> None:
     store = SqliteStore.open(path)
-    await store.add_note("kept", NINE)
+    await remember(store, "kept", NINE)
     await store.begin_turn("main", user("hello"), NINE, segment_pause=timedelta(hours=1))
     await store.close()
 
@@ -191,6 +193,11 @@ async def make_older(path: Path) -> None:
             ("2026-11-30T09:00:00.000000+00:00",),
         )
         connection.execute("INSERT INTO domaindocs VALUES ('work', 0, '2026-11-30T09:00:00.000000+00:00', 'Tea')")
+        moment = "2026-11-30T09:00:00.000000+00:00"
+        for note in (2, 5):
+            connection.execute("INSERT INTO notes VALUES (?, 'You like tea', ?)", (note, moment))
+            connection.execute("INSERT INTO note_index (rowid, text) VALUES (?, 'You like tea')", (note,))
+        connection.execute("DELETE FROM notes WHERE id = 5")
         connection.execute("PRAGMA user_version = 1")
 
 
@@ -204,7 +211,16 @@ class TestOlder:
         (reminder,) = await store.active_reminders()
         (document,) = await store.documents()
         (version,) = await store.document_versions("work")
+        (memory,) = await store.memories()
+        found = [
+            await passages_with(store, word, kind)
+            for word, kind in zip(("hi", "tea", "Tea"), PassageKind, strict=False)
+        ]
+        later = await remember(store, "later", NINE)
         await store.close()
+        assert (memory.id, memory.text, memory.observed_at, memory.origin) == (2, "You like tea", NINE, "person")
+        assert [[passage.ref for passage in passages] for passages in found] == [[turn.id], [2], [1]]
+        assert later.id == 6, "the id of a removed note is not given again"
         assert (reminder.text, reminder.due, reminder.rrule, reminder.version) == ("call", date(2026, 12, 1), "", 1)
         assert (document.text, document.enabled, document.version, version.text) == ("Tea", False, 1, "Tea")
         assert (turn.user, turn.reply, turn.sent) == (user("hello"), assistant("hi"), None)
@@ -232,7 +248,7 @@ class TestNew:
         (tmp_path / "store.db").touch()
         await make(tmp_path / "store.db")
         store = SqliteStore.open(str(tmp_path / "store.db"))
-        assert [note.text for note in await store.notes()] == ["kept"]
+        assert [note.text for note in await store.memories()] == ["kept"]
         await store.close()
 
     async def test_awkward_file_names_are_file_names(self, tmp_path: Path) -> None:
@@ -240,7 +256,7 @@ class TestNew:
         for name in odd:
             await make(tmp_path / name)
             looking = SqliteStore.open_existing_read_only(tmp_path / name)
-            assert len(await looking.notes()) == 1
+            assert len(await looking.memories()) == 1
             await looking.close()
         assert names(tmp_path) == set(odd)
 
@@ -262,9 +278,9 @@ class TestNew:
     ) -> None:
         monkeypatch.chdir(tmp_path)
         one, two = SqliteStore.open(":memory:"), SqliteStore.open(":memory:")
-        await one.add_note("a", NINE)
+        await remember(one, "a", NINE)
         async with one.turn_lock("main"):
-            assert list(await two.notes()) == []
+            assert list(await two.memories()) == []
         await one.close()
         await two.close()
         assert names(tmp_path) == set()
@@ -283,9 +299,9 @@ class TestLooking:
         await make(tmp_path / "store.db")
         before = contents(tmp_path)
         looking = SqliteStore.open_existing_read_only(tmp_path / "store.db")
-        assert [note.text for note in await looking.notes()] == ["kept"]
+        assert [note.text for note in await looking.memories()] == ["kept"]
         assert [turn.user.text for turn in await looking.turns("main")] == ["hello"]
-        assert [hit.text for hit in await looking.search_notes("kept", limit=5)] == ["kept"]
+        assert [hit.text for hit in await passages_with(looking, "kept", PassageKind.MEMORY)] == ["kept"]
         assert contents(tmp_path) == before
         await looking.close()
         assert contents(tmp_path) == before
@@ -295,7 +311,7 @@ class TestLooking:
         before = contents(tmp_path)
         looking = SqliteStore.open_existing_read_only(tmp_path / "store.db")
         with pytest.raises(StoreError, match="open for reading only"):
-            await looking.add_note("more", NINE)
+            await remember(looking, "more", NINE)
         with pytest.raises(StoreError, match="open for reading only"):
             async with looking.turn_lock("main"):
                 await looking.begin_turn("main", user("x"), NINE, segment_pause=timedelta(0))
@@ -309,8 +325,11 @@ class TestLooking:
 
         def disturbed(connection: sqlite3.Connection) -> int:
             if not seen:
-                run(path, "INSERT INTO notes (text, created_at) VALUES ('late', '')")
-            seen.append(connection.execute("SELECT count(*) FROM notes").fetchone()[0])
+                run(
+                    path,
+                    "INSERT INTO active_days VALUES ('', '2026-12-24')",
+                )
+            seen.append(connection.execute("SELECT count(*) FROM active_days").fetchone()[0])
             return seen[-1]
 
         assert LookingSession(path, str(path), busy_seconds=1).read(disturbed) == 2
@@ -318,21 +337,21 @@ class TestLooking:
 
     async def test_a_log_without_its_index_is_named_as_such(self, tmp_path: Path) -> None:
         store = SqliteStore.open(tmp_path / "store.db")
-        await store.add_note("in the log", NINE)
+        await remember(store, "in the log", NINE)
         (tmp_path / "copy").mkdir()
         for suffix in ("", "-wal"):
             shutil.copy(tmp_path / f"store.db{suffix}", tmp_path / "copy" / f"store.db{suffix}")
         await store.close()
         assert_refused(SqliteStore.open_existing_read_only, tmp_path / "copy" / "store.db", "crash")
         recovered = SqliteStore.open(tmp_path / "copy" / "store.db")
-        assert [note.text for note in await recovered.notes()] == ["in the log"]
+        assert [note.text for note in await recovered.memories()] == ["in the log"]
         await recovered.close()
 
 
 class TestDamage:
     async def test_a_file_cut_in_the_middle_of_a_checkpoint_opens(self, tmp_path: Path) -> None:
         store = SqliteStore.open(tmp_path / "store.db")
-        await store.add_note("x" * 100_000, NINE)
+        await remember(store, "x" * 100_000, NINE)
         (tmp_path / "cut").mkdir()
         for suffix in ("", "-wal", "-shm"):
             shutil.copy(tmp_path / f"store.db{suffix}", tmp_path / "cut" / f"store.db{suffix}")
@@ -342,7 +361,7 @@ class TestDamage:
             cut.write(whole.read(4096))
         for opener in (SqliteStore.open_existing_read_only, SqliteStore.open):
             opened = opener(tmp_path / "cut" / "store.db")
-            assert [len(note.text) for note in await opened.notes()] == [100_000]
+            assert [len(note.text) for note in await opened.memories()] == [100_000]
             await opened.close()
 
     async def test_a_torn_file_is_a_store_error(self, tmp_path: Path) -> None:
@@ -355,7 +374,7 @@ class TestDamage:
     async def test_damage_that_sqlite_cannot_even_name_is_a_store_error(self, tmp_path: Path) -> None:
         path = tmp_path / "store.db"
         await make(path)
-        path.write_bytes(path.read_bytes().replace(b"tablenotesnotes", b"tablen\xffte\xffn\xffte\xff"))
+        path.write_bytes(path.read_bytes().replace(b"tablememoriesmemories", b"tablem\xffmori\xffsm\xffmori\xffs"))
         with pytest.raises(StoreError, match="is damaged"):
             await make(path)
 
@@ -374,15 +393,15 @@ class TestDamage:
         except StoreError:
             return
         uses: list[Awaitable[object]] = [
-            store.notes(),
+            store.memories(),
             store.active_reminders(),
             store.documents(),
             store.turns("main"),
             store.segments("main"),
-            store.search_notes("kept", limit=3),
-            store.search_messages("hello", limit=3),
+            passages_with(store, "kept", PassageKind.MEMORY),
+            passages_with(store, "hello"),
             store.load_request("00"),
-            store.add_note("more", NINE),
+            remember(store, "more", NINE),
         ]
         for use in uses:
             try:
@@ -398,7 +417,7 @@ class TestDamage:
         store = SqliteStore(database, TurnLocks(None, str(path)))
         await database.read(lambda connection: connection.execute("PRAGMA max_page_count = 60").fetchone())
         with pytest.raises(StoreError, match="free some disk space"):
-            await store.add_note("x" * 1_000_000, NINE)
-        await store.add_note("small", NINE)
-        assert [note.text for note in await store.notes()] == ["kept", "small"]
+            await remember(store, "x" * 1_000_000, NINE)
+        await remember(store, "small", NINE)
+        assert [note.text for note in await store.memories()] == ["kept", "small"]
         await store.close()

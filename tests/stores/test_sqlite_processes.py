@@ -16,7 +16,9 @@ import pytest
 from frontmind.errors import StoreError
 from frontmind.stores.sqlite import SqliteStore
 from frontmind.values.message import user
+from frontmind.values.passages import PassageKind
 from frontmind.values.records import TurnState
+from support import passages_with, remember
 
 CHILD = Path(__file__).with_name("store_child.py")
 NINE = datetime(2026, 11, 30, 9, 0, tzinfo=UTC)
@@ -104,7 +106,7 @@ async def test_turn_waits_for_the_turn_of_another_process(tmp_path: Path, ending
         assert [heard(process), heard(process)] == ["opening", "held"]
         waiting = asyncio.create_task(take_turn())
         async with store.turn_lock("another conversation"):
-            await store.notes()
+            await store.memories()
         events.append("other work")
         if ending == "killed":
             process.kill()
@@ -143,7 +145,7 @@ async def test_two_stores_of_one_process_exclude_each_other_by_any_path(tmp_path
 
     async with one.turn_lock("main"):
         waiting = asyncio.create_task(take_turn())
-        await two.notes()
+        await two.memories()
         assert not waiting.done()
     await waiting
     await one.close()
@@ -173,14 +175,14 @@ async def test_lock_folder_that_cannot_be_made_is_a_store_error(tmp_path: Path) 
 
 async def test_busy_database_is_a_store_error_after_the_timeout(tmp_path: Path) -> None:
     store = SqliteStore.open(tmp_path / "store.db", busy_timeout=timedelta(milliseconds=20))
-    note = await store.add_note("a", NINE)
+    note = await remember(store, "a", NINE)
     with closing(sqlite3.connect(tmp_path / "store.db", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(StoreError, match="in use by another process"):
-            await store.add_note("b", NINE)
-        assert list(await store.notes()) == [note]
-    await store.add_note("c", NINE)
-    assert [note.text for note in await store.notes()] == ["a", "c"]
+            await remember(store, "b", NINE)
+        assert list(await store.memories()) == [note]
+    await remember(store, "c", NINE)
+    assert [note.text for note in await store.memories()] == ["a", "c"]
     await store.close()
 
 
@@ -188,8 +190,8 @@ async def test_event_loop_runs_while_a_write_waits(tmp_path: Path) -> None:
     store, elsewhere = SqliteStore.open(tmp_path / "store.db"), SqliteStore.open(":memory:")
     with closing(sqlite3.connect(tmp_path / "store.db", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        waiting = asyncio.create_task(store.add_note("a", NINE))
-        await elsewhere.add_note("b", NINE)
+        waiting = asyncio.create_task(remember(store, "a", NINE))
+        await remember(elsewhere, "b", NINE)
         assert not waiting.done()
         other.execute("ROLLBACK")
         assert (await waiting).text == "a"
@@ -204,18 +206,18 @@ async def test_reader_sees_what_another_process_writes_and_leaves_no_trace(tmp_p
         tell(process, "first")
         assert heard(process) == "added"
         looking = SqliteStore.open_existing_read_only(database)
-        assert [note.text for note in await looking.notes()] == ["first"]
+        assert [note.text for note in await looking.memories()] == ["first"]
         tell(process, "second")
         assert heard(process) == "added"
         before = contents(tmp_path)
-        assert [hit.text for hit in await looking.search_notes("second", limit=5)] == ["second"]
+        assert [hit.text for hit in await passages_with(looking, "second", PassageKind.MEMORY)] == ["second"]
         assert contents(tmp_path) == before
         assert process.stdin is not None
         process.stdin.close()
         assert heard(process) == "closed"
     # The reader did not keep the writer from clearing up after itself.
     assert names(tmp_path) == {"store.db"}
-    assert [note.text for note in await looking.notes()] == ["first", "second"]
+    assert [note.text for note in await looking.memories()] == ["first", "second"]
     assert names(tmp_path) == {"store.db"}
     await looking.close()
 
@@ -230,14 +232,14 @@ async def test_reader_is_right_while_writers_come_and_go(tmp_path: Path) -> None
         nonlocal written
         for i in range(40):
             store = SqliteStore.open(database)
-            await store.add_note(f"{i} " + "x" * 5000, NINE)
+            await remember(store, f"{i} " + "x" * 5000, NINE)
             await store.close()
             written = i + 1
 
     writing = asyncio.create_task(write())
     while not writing.done():
         at_least = written
-        notes = await looking.notes()
+        notes = await looking.memories()
         assert [note.text.split()[0] for note in notes] == [str(i) for i in range(len(notes))]
         assert len(notes) >= at_least
         seen.append(len(notes))

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from frontmind.errors import UsageError
 from frontmind.stores.protocols import Store
+from frontmind.values.imports import ImportedTurn
 from frontmind.values.message import Message, Role, assistant, user
 from frontmind.values.parts import (
     Document,
@@ -30,9 +31,11 @@ from frontmind.values.parts import (
     ToolResult,
     Voice,
 )
-from frontmind.values.records import Completion, HitKind, SearchHit, Sent, SentSection, Step, Turn, TurnState
+from frontmind.values.passages import PassageKind
+from frontmind.values.records import Completion, Sent, SentSection, Step, Turn, TurnState, WindowOpening
 from frontmind.values.usage import Usage
 from frontmind.window.canonical import Json, JsonObject, canonical_json, digest
+from support import passages_with, remember
 
 NINE = datetime(2026, 11, 30, 9, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -118,15 +121,11 @@ async def refuse(store: Store, turn: Turn) -> Turn:
     return await store.complete_turn(later.id, replace(answer, refuses=(turn.id,)))
 
 
-def found(hits: list[SearchHit]) -> list[tuple[int, str]]:
-    return [(hit.ref, hit.speaker) for hit in hits]
-
-
 class TestTurns:
     async def test_unnamed_conversation_is_empty(self, store: Store) -> None:
         assert list(await store.turns("main")) == []
         assert list(await store.segments("main")) == []
-        assert await store.window_start("main") == 1
+        assert await store.window_opening("main") == WindowOpening()
 
     async def test_accepted_message_is_an_open_turn(self, store: Store) -> None:
         turn = await begin(store, "Hello")
@@ -176,20 +175,20 @@ class TestTurns:
         before = await store.turns("main")
         for impossible in (done.id, turn.id, elsewhere.id, 99):
             everything = replace(
-                completion(assistant("train")), refuses=(refused.id, impossible), window_start=turn.number
+                completion(assistant("train")), refuses=(refused.id, impossible), opening=WindowOpening(turn.number)
             )
             with pytest.raises(UsageError):
                 await store.complete_turn(turn.id, everything)
             assert await store.turns("main") == before
-            assert await store.window_start("main") == 1
-            assert list(await store.search_messages("train", limit=5)) == []
+            assert await store.window_opening("main") == WindowOpening()
+            assert await passages_with(store, "train") == []
         await store.complete_turn(
-            turn.id, replace(completion(assistant("train")), refuses=(refused.id,), window_start=2)
+            turn.id, replace(completion(assistant("train")), refuses=(refused.id,), opening=WindowOpening(2))
         )
         states = [stored.state for stored in await store.turns("main")]
         assert states == [TurnState.REFUSED, TurnState.DONE, TurnState.DONE]
-        assert await store.window_start("main") == 2
-        assert len(await store.search_messages("train", limit=5)) == 1
+        assert (await store.window_opening("main")).start == 2
+        assert len(await passages_with(store, "train")) == 1
 
     async def test_turns_are_numbered_without_gaps_in_each_conversation(self, store: Store) -> None:
         for conversation in ("a", "b", "a", "a", "b"):
@@ -261,11 +260,11 @@ class TestTurns:
 
     @pytest.mark.parametrize("text", AWKWARD_TEXTS, ids=range(len(AWKWARD_TEXTS)))
     async def test_awkward_text_is_kept_in_every_place(self, store: Store, text: str) -> None:
-        note = await store.add_note(text, NINE)
+        note = await remember(store, text, NINE)
         reminder = await store.add_reminder(text, NINE, zone=text, at=NINE)
         document = await store.put_document(text, text, NINE)
         turn = await exchange(store, text, text, conversation=text)
-        assert list(await store.notes()) == [note]
+        assert list(await store.memories()) == [note]
         assert list(await store.active_reminders()) == [reminder]
         assert list(await store.documents()) == [document]
         assert list(await store.turns(text)) == [turn]
@@ -352,20 +351,25 @@ class TestOwners:
     async def test_nothing_of_another_owner_is_found(self, store: Store) -> None:
         other = store.of("uid2")
         await exchange(other, "the locker code is 4417", "noted")
-        await other.add_note("locker code 4417", NINE)
+        await remember(other, "locker code 4417", NINE)
         await other.add_reminder("locker", NINE, zone="UTC", at=NINE)
         await other.put_document("locker", "4417", NINE)
         (text_id,) = await other.save_texts(["4417"])
-        assert list(await store.search_notes("locker code", limit=9)) == []
-        assert list(await store.search_messages("locker code", limit=9)) == []
-        assert [*await store.turns("main"), *await store.segments("main"), *await store.notes()] == []
+        for kind in PassageKind:
+            assert await passages_with(store, "locker code 4417", kind) == []
+        assert [*await store.turns("main"), *await store.segments("main"), *await store.memories()] == []
         assert [*await store.reminders(), *await store.documents(), *await store.document_versions("locker")] == []
         with pytest.raises(UsageError):
             await store.load_text(text_id)
-        for taken in (store.reminder(1), store.remove_note(1), store.remove_reminder(1), store.undo_document("locker")):
+        for taken in (
+            store.reminder(1),
+            store.remove_memory(1),
+            store.remove_reminder(1),
+            store.undo_document("locker"),
+        ):
             with pytest.raises(UsageError):
                 await taken
-        assert len(await other.search_messages("locker code", limit=9)) == 1
+            assert len(await passages_with(other, "locker code 4417", kind)) == 1
 
     async def test_two_owners_use_the_same_names(self, store: Store) -> None:
         other = store.of("uid2")
@@ -382,11 +386,11 @@ class TestOwners:
         other = store.of("uid2")
         for _ in range(20):
             await exchange(other, "tea tea tea", "tea")
-            await other.add_note("tea tea tea", NINE)
+            await remember(other, "tea tea tea", NINE)
         await exchange(store, "some tea in a long message about other things", "yes")
-        await store.add_note("some tea in a long note about other things", NINE)
-        assert len(await store.search_messages("tea", limit=1)) == 1
-        assert len(await store.search_notes("tea", limit=1)) == 1
+        await remember(store, "some tea in a long note about other things", NINE)
+        for kind in (PassageKind.EXCHANGE, PassageKind.MEMORY):
+            assert len(await store.search_words(["tea"], kind=kind, limit=1)) == 1
 
 
 class TestTexts:
@@ -425,6 +429,20 @@ class TestSegments:
     async def test_a_clock_that_went_back_opens_no_segment(self, store: Store) -> None:
         await begin(store, "a", NINE)
         assert (await begin(store, "b", NINE - 5 * HOUR)).segment == 1
+
+    async def test_a_clock_that_was_ahead_hides_no_pause(self, store: Store) -> None:
+        await begin(store, "a", NINE)
+        ahead = await begin(store, "b", NINE + 3650 * timedelta(days=1))
+        back = await begin(store, "c", NINE + 10 * MINUTE)
+        await store.complete_turn(back.id, completion(assistant("ok"), NINE + 20 * MINUTE))
+        later = [await begin(store, "d", NINE + 79 * MINUTE), await begin(store, "e", NINE + 139 * MINUTE)]
+        assert [turn.segment for turn in (ahead, back, *later)] == [2, 2, 2, 3]
+
+    async def test_an_imported_exchange_of_a_wrong_time_hides_no_pause(self, store: Store) -> None:
+        times = [NINE, NINE + 3650 * timedelta(days=1), NINE + HOUR, NINE + 2 * HOUR]
+        exchanges = [ImportedTurn(str(number), user("a"), at, assistant("b"), at) for number, at in enumerate(times)]
+        await store.import_turns("old", exchanges, source="test")
+        assert [turn.segment for turn in await store.turns("old")] == [1, 2, 2, 3]
 
     async def test_segments_tell_when_they_were_and_how_many_turns_they_have(self, store: Store) -> None:
         await begin(store, "Trains", NINE)
@@ -484,23 +502,27 @@ class TestSegments:
         assert len(segment.title.splitlines()) == 1
 
 
-class TestWindowStart:
-    async def test_it_only_grows(self, store: Store) -> None:
+class TestWindowOpening:
+    async def test_it_only_moves_on_and_its_summary_stays_until_it_does(self, store: Store) -> None:
         seen = []
-        for number in (0, 1, 4, 3, -5, 9):
-            await answer_from(store, number)
-            seen.append(await store.window_start("main"))
-        assert seen == [1, 1, 4, 4, 4, 9]
+        for number, summary in ((0, "a"), (1, "b"), (4, "c"), (3, "d"), (4, "e"), (-5, "f"), (9, "g\0\ud800")):
+            await answer_from(store, WindowOpening(number, summary))
+            seen.append(await store.window_opening("main"))
+        assert [(opening.start, opening.summary) for opening in seen] == [
+            *((1, "") for _ in range(2)),
+            *((4, "c") for _ in range(4)),
+            (9, "g\0\ud800"),
+        ]
 
     async def test_it_belongs_to_one_conversation(self, store: Store) -> None:
-        await answer_from(store, 5, conversation="a")
-        assert [await store.window_start(conversation) for conversation in "ab"] == [5, 1]
+        await answer_from(store, WindowOpening(5), conversation="a")
+        assert [(await store.window_opening(conversation)).start for conversation in "ab"] == [5, 1]
 
 
-async def answer_from(store: Store, start: int, *, conversation: str = "main") -> None:
+async def answer_from(store: Store, opening: WindowOpening, *, conversation: str = "main") -> None:
     """An exchange in whose request the turns before ``start`` were left out."""
     turn = await begin(store, "a", conversation=conversation)
-    await store.complete_turn(turn.id, replace(completion(assistant("b")), window_start=start))
+    await store.complete_turn(turn.id, replace(completion(assistant("b")), opening=opening))
 
 
 class TestTurnLock:
@@ -535,130 +557,12 @@ class TestTurnLock:
 
         async with store.turn_lock("main"):
             waiting = asyncio.create_task(wait())
-            await store.notes()
+            await store.memories()
             waiting.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await waiting
         async with store.turn_lock("main"):
             pass
-
-
-class TestSearch:
-    async def test_a_note_is_found_by_another_form_of_its_word(self, store: Store) -> None:
-        note = await store.add_note("Anna collects antique maps", NINE)
-        await store.add_note("The bicycle is in the cellar", NINE)
-        (hit,) = await store.search_notes("Who was collecting a map?", limit=5)
-        assert (hit.kind, hit.ref, hit.speaker) == (HitKind.NOTE, note.id, "")
-        assert (hit.text, hit.at) == (note.text, NINE)
-
-    async def test_the_better_match_comes_first_with_the_larger_score(self, store: Store) -> None:
-        one = await store.add_note("a train, a house, a garden, a dog and a cat", NINE)
-        both = await store.add_note("the train to Berlin", NINE)
-        hits = await store.search_notes("train Berlin", limit=5)
-        assert [hit.ref for hit in hits] == [both.id, one.id]
-        assert hits[0].score > hits[1].score
-
-    async def test_ties_are_ordered_by_id(self, store: Store) -> None:
-        notes = [await store.add_note("the same words", NINE) for _ in range(5)]
-        hits = await store.search_notes("same words", limit=4)
-        assert [hit.ref for hit in hits] == [note.id for note in notes[:4]]
-
-    async def test_no_limit_below_one_finds_anything(self, store: Store) -> None:
-        await exchange(store, "train", "train")
-        await store.add_note("train", NINE)
-        for limit in (0, -1):
-            assert list(await store.search_notes("train", limit=limit)) == []
-            assert list(await store.search_messages("train", limit=limit)) == []
-
-    async def test_filler_words_find_nothing_beside_a_telling_word(self, store: Store) -> None:
-        await store.add_note("what is the point of it", NINE)
-        berlin = await store.add_note("Berlin", NINE)
-        hits = await store.search_notes("what is the way to Berlin", limit=5)
-        assert [hit.ref for hit in hits] == [berlin.id]
-
-    async def test_a_query_of_filler_words_only_is_searched_as_it_is(self, store: Store) -> None:
-        note = await store.add_note("what is it", NINE)
-        await store.add_note("Berlin", NINE)
-        assert [hit.ref for hit in await store.search_notes("What is it?", limit=5)] == [note.id]
-
-    @pytest.mark.parametrize("query", ["", "  ", "?!", '"', "\0", "\ud800", "()*:^-", "_"])
-    async def test_a_query_without_words_finds_nothing(self, store: Store, query: str) -> None:
-        await store.add_note(f"some note {query}", NINE)
-        await exchange(store, f"hello {query}", "hello")
-        assert list(await store.search_notes(query, limit=5)) == []
-        assert list(await store.search_messages(query, limit=5)) == []
-
-    @pytest.mark.parametrize("query", ["NOT", "a AND b", "near(x y)", "text:word", "OR OR", '"unclosed', "x*"])
-    async def test_the_language_of_the_index_is_not_spoken_in_a_query(self, store: Store, query: str) -> None:
-        note = await store.add_note(f"something {query} else", NINE)
-        assert [hit.ref for hit in await store.search_notes(query, limit=5)] == [note.id]
-
-    @pytest.mark.parametrize(
-        ("text", "query"),
-        [("café", "cafe\u0301"), ("cafe\u0301", "CAFE"), ("Straße", "STRAßE"), ("Zoëlle", "Zoe\u0308lle")],
-    )
-    async def test_accents_and_case_do_not_matter(self, store: Store, text: str, query: str) -> None:
-        note = await store.add_note(text, NINE)
-        assert [hit.ref for hit in await store.search_notes(query, limit=5)] == [note.id]
-
-    @in_one_store
-    @given(query=any_text, text=any_text)
-    @example(query="word " * 40_000, text="word")
-    @example(query=" ".join(f"w{i}" for i in range(30_000)), text="w0")
-    async def test_search_never_raises(self, store: Store, query: str, text: str) -> None:
-        await store.add_note(text, NINE)
-        await exchange(store, text, query)
-        await store.search_notes(query, limit=3)
-        await store.search_messages(query, limit=3, conversation=query, before=1)
-
-    async def test_words_around_what_cannot_be_indexed_are_found(self, store: Store) -> None:
-        note = await store.add_note("before\0middle \ud800 after", NINE)
-        for word in ("before", "middle", "after"):
-            (hit,) = await store.search_notes(word, limit=5)
-            assert (hit.ref, hit.text) == (note.id, note.text)
-
-    async def test_completed_turn_is_in_the_search(self, store: Store) -> None:
-        turn = await begin(store, "Which train leaves for Berlin?", NINE)
-        assert list(await store.search_messages("train", limit=5)) == []
-        await store.complete_turn(turn.id, completion(assistant("The train at six"), NINE + MINUTE))
-        hits = sorted(await store.search_messages("train", limit=5), key=lambda hit: hit.at)
-        assert [(hit.kind, hit.ref, hit.speaker) for hit in hits] == [
-            (HitKind.MESSAGE, turn.id, "user"),
-            (HitKind.MESSAGE, turn.id, "assistant"),
-        ]
-        assert [(hit.text, hit.at) for hit in hits] == [
-            ("Which train leaves for Berlin?", NINE),
-            ("The train at six", NINE + MINUTE),
-        ]
-
-    async def test_refused_turn_is_not_in_the_search(self, store: Store) -> None:
-        await refuse(store, await begin(store, "train"))
-        assert list(await store.search_messages("train", limit=5)) == []
-
-    async def test_tool_calls_are_not_in_the_search(self, store: Store) -> None:
-        turn = await begin(store, "hello")
-        reply = Message(Role.ASSISTANT, (ToolCall("1", "lookup", '{"q":"train"}'), Text("at six")))
-        await store.complete_turn(turn.id, completion(reply))
-        assert list(await store.search_messages("train lookup", limit=5)) == []
-
-    async def test_turns_in_the_window_are_left_out(self, store: Store) -> None:
-        here = [await exchange(store, "train", "ok") for _ in range(4)]
-        other = await exchange(store, "train", "ok", conversation="other")
-        all_of_it = [(turn.id, "user") for turn in [*here, other]]
-        assert found(list(await store.search_messages("train", limit=9))) == all_of_it
-        hits = await store.search_messages("train", limit=9, conversation="main", before=3)
-        assert found(list(hits)) == [(here[0].id, "user"), (here[1].id, "user"), (other.id, "user")]
-        hits = await store.search_messages("train", limit=9, conversation="unknown", before=1)
-        assert found(list(hits)) == all_of_it
-        hits = await store.search_messages("train", limit=9, conversation="main")
-        assert found(list(hits)) == all_of_it
-
-    async def test_the_limit_counts_what_is_left(self, store: Store) -> None:
-        for _ in range(3):
-            await exchange(store, "train", "ok")
-        other = await exchange(store, "train", "ok", conversation="other")
-        hits = await store.search_messages("train", limit=1, conversation="main", before=1)
-        assert found(list(hits)) == [(other.id, "user")]
 
 
 class TestRequests:
@@ -705,5 +609,5 @@ class TestClose:
     async def test_a_closed_store_says_so(self, store: Store) -> None:
         await store.close()
         with pytest.raises(UsageError, match="closed"):
-            await store.notes()
+            await store.memories()
         await store.close()

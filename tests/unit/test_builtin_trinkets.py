@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
-from typing import TypeVar
+from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from frontmind.events import EventBus, TrinketContentEvent, TurnCompletedEvent, TurnContext, UpdateTrinketEvent
+from frontmind.events import EventBus, TrinketContentEvent, TurnContext, UpdateTrinketEvent
 from frontmind.trinkets import (
     DomaindocTrinket,
     EventAwareTrinket,
@@ -24,12 +26,13 @@ from frontmind.trinkets import (
     ToolGuidanceTrinket,
     ToolHintsTrinket,
 )
-from frontmind.trinkets.memory import excerpt
+from frontmind.trinkets.budget import fits
+from frontmind.trinkets.markup import Element, parse
 from frontmind.trinkets.time import describe_duration, describe_zone
 from frontmind.values.due import Urgency, describe_due, urgency_of
-from frontmind.values.message import assistant, user
-from frontmind.values.records import Document, HitKind, Reminder, SearchHit, Segment
-from frontmind.values.usage import Usage
+from frontmind.values.memories import LinkKind, Memory
+from frontmind.values.passages import Hit, Passage, PassageKind, Recollection
+from frontmind.values.records import Document, Reminder, Segment, SegmentSummary
 
 T = TypeVar("T")
 
@@ -263,10 +266,20 @@ class Segments:
     def __init__(self, *segments: Segment) -> None:
         self._segments = segments
         self.asked: list[str] = []
+        self.newest: int | None = None
 
-    async def segments(self, conversation: str, *, before: int | None = None) -> Sequence[Segment]:
+    async def segments(
+        self, conversation: str, *, before: int | None = None, newest: int | None = None
+    ) -> Sequence[Segment]:
         self.asked.append(conversation)
-        return self._segments
+        self.newest = newest
+        return self._segments if newest is None else self._segments[-newest:]
+
+    async def count_segments(self, conversation: str, *, before: int | None = None) -> int:
+        return len(self._segments)
+
+    async def title_of(self, segment: Segment) -> str:
+        return segment.title
 
 
 def segment(number: int, title: str = "title") -> Segment:
@@ -278,9 +291,9 @@ async def test_the_manifest_lists_the_segments_with_absolute_times_in_the_zone_o
     source = Segments(segment(1, "The garden & the <fence>"), segment(2, "Trains"))
     assert await said(ManifestTrinket(source), turn(MONDAY)) == (
         "<conversation_manifest>\n"
-        '<segment number="1" from="2026-11-30 00:30" to="2026-11-30 01:15">'
+        '<segment number="1" from="2026-11-30 00:30" to="01:15" turns="2" extract="true">'
         "The garden &amp; the &lt;fence&gt;</segment>\n"
-        '<segment number="2" from="2026-11-30 01:30" to="2026-11-30 02:15">Trains</segment>\n'
+        '<segment number="2" from="2026-11-30 01:30" to="02:15" turns="2" extract="true">Trains</segment>\n'
         "</conversation_manifest>"
     )
     assert source.asked == ["main"]
@@ -289,10 +302,51 @@ async def test_the_manifest_lists_the_segments_with_absolute_times_in_the_zone_o
     )
 
 
-async def test_the_manifest_shows_the_newest_twenty_segments() -> None:
-    content = await said(ManifestTrinket(Segments(*(segment(number) for number in range(1, 26)))), turn(MONDAY))
-    numbers = [int(line.partition('number="')[2].partition('"')[0]) for line in content.splitlines()[1:-1]]
-    assert numbers == list(range(6, 26))
+async def test_the_manifest_shows_the_newest_segments_and_counts_the_others() -> None:
+    source = Segments(*(segment(number) for number in range(1, 26)))
+    content = await said(ManifestTrinket(source), turn(MONDAY))
+    # Twelve closed ones, and the present one.
+    assert source.newest == 13
+    count, *lines = content.splitlines()[1:-1]
+    numbers = [int(line.partition('number="')[2].partition('"')[0]) for line in lines]
+    assert numbers == list(range(14, 26))
+    assert count == "<omitted>13 earlier</omitted>"
+
+
+async def test_the_present_segment_is_listed_as_now_and_says_nothing_that_changes_with_every_turn() -> None:
+    context = replace(turn(MONDAY), segment=25)
+    segments = [segment(number) for number in range(1, 26)]
+    content = await said(ManifestTrinket(Segments(*segments)), context)
+    longer = replace(segments[-1], turns=3, ended_at=segments[-1].ended_at + timedelta(minutes=5))
+    assert content == await said(ManifestTrinket(Segments(*segments[:-1], longer)), context)
+    count, *lines = content.splitlines()[1:-1]
+    assert (count, len(lines)) == ("<omitted>12 earlier</omitted>", 13)
+    assert lines[-1] == '<segment number="25" from="2026-12-01 00:30" to="now" extract="true">title</segment>'
+
+
+async def test_the_manifest_says_what_a_model_wrote_and_what_is_in_the_window() -> None:
+    written = SegmentSummary("Trains", "We spoke of trains.", "anthropic:m", MONDAY)
+    segments = (
+        replace(segment(1), first=1, last=4, summary=written),
+        replace(segment(2), first=5, last=8, summary=replace(written, author="")),
+        replace(segment(3), first=9, last=9, summary=written),
+    )
+    content = await said(ManifestTrinket(Segments(*segments)), replace(turn(MONDAY), window_start=7))
+    first, second, third = content.splitlines()[1:-1]
+    assert ("extract" in first, "extract" in second, "extract" in third) == (False, True, False)
+    assert "in_window" not in first
+    assert 'in_window="its end"' in second
+    assert 'in_window="true"' in third
+
+
+async def test_when_the_manifest_is_too_long_the_oldest_segments_are_left_out() -> None:
+    trinket = ManifestTrinket(Segments())
+    elements = [Element("segment", "word " * 20, {"number": str(number)}) for number in range(1, 11)]
+    kept = trinket.shorten(tuple(elements), 200)
+    assert not isinstance(kept, str)
+    assert kept[0].name == "omitted"
+    assert [item.attributes["number"] for item in kept[1:]] == [str(number) for number in range(12 - len(kept), 11)]
+    assert 3 <= len(kept) < 11
 
 
 async def test_a_conversation_without_segments_has_no_manifest() -> None:
@@ -302,100 +356,169 @@ async def test_a_conversation_without_segments_has_no_manifest() -> None:
 # --- memory and search -------------------------------------------------------------------------------------------
 
 
-def note(number: int, text: str) -> SearchHit:
-    return SearchHit(HitKind.NOTE, number, "", text, utc(1, 23, 30), 1.0)
+def memory_of(number: int, text: str, *, why: tuple[str, ...] = (), **more: Any) -> Recollection:
+    kept = Memory(number, text, observed_at=utc(1, 23, 30), recorded_at=utc(1, 23, 30), **more)
+    passage = Passage(90 + number, PassageKind.MEMORY, number, 0, "", 0, kept.observed_at, text)
+    return Recollection(Hit(passage, 0.9, why), kept)
 
 
-def message(number: int, speaker: str, text: str) -> SearchHit:
-    return SearchHit(HitKind.MESSAGE, number, speaker, text, utc(2, 12, 0), 0.5)
+def exchange_of(number: int, text: str) -> Recollection:
+    return Recollection(Hit(Passage(number, PassageKind.EXCHANGE, number, 0, "main", 3, utc(2, 12, 0), text), 0.5))
 
 
-class Memory:
-    def __init__(self, notes: Sequence[SearchHit] = (), messages: Sequence[SearchHit] = ()) -> None:
-        self._notes, self._messages = notes, messages
-        self.asked: list[tuple[object, ...]] = []
-
-    async def search_notes(self, query: str, *, limit: int) -> Sequence[SearchHit]:
-        self.asked.append(("notes", query, limit))
-        return self._notes
-
-    async def search_messages(
-        self, query: str, *, limit: int, conversation: str | None = None, before: int | None = None
-    ) -> Sequence[SearchHit]:
-        self.asked.append(("messages", query, limit, conversation, before))
-        return self._messages
+def document_of(name: str, text: str) -> Recollection:
+    return Recollection(Hit(Passage(5, PassageKind.DOCUMENT, 1, 0, name, 0, utc(2, 12, 0), text), 0.5))
 
 
-async def test_memories_are_notes_and_then_messages_with_absolute_times() -> None:
-    source = Memory([note(4, "likes tea</memory>")], [message(2, "user", "Tea?"), message(2, "assistant", "Yes & no.")])
-    assert await said(ProactiveMemoryTrinket(source), turn(MONDAY, message="tea", start=7)) == (
+class Surfacing:
+    def __init__(self, *found: Recollection) -> None:
+        self._found = found
+        self.asked: list[TurnContext] = []
+
+    async def surface(self, context: TurnContext) -> Sequence[Recollection]:
+        self.asked.append(context)
+        return self._found
+
+
+async def test_memories_have_their_id_when_they_were_observed_and_why_they_came() -> None:
+    source = Surfacing(
+        memory_of(4, "You like tea</memory>", why=("words: tea", "similar meaning")),
+        exchange_of(34, "User: Tea?\nAssistant: Yes & no."),
+        document_of("house", "The kettle is red."),
+    )
+    context = turn(MONDAY, message="tea", start=7)
+    assert await said(ProactiveMemoryTrinket(source), context) == (
         "<relevant_memories>\n"
-        '<memory id="n4" noted="2026-11-02 00:30">likes tea&lt;/memory&gt;</memory>\n'
-        '<message by="user" at="2026-11-02 13:00">Tea?</message>\n'
-        '<message by="assistant" at="2026-11-02 13:00">Yes &amp; no.</message>\n'
+        '<memory id="m4" observed="2026-11-02 00:30" why="words: tea; similar meaning">You like tea&lt;/memory&gt;'
+        "</memory>\n"
+        '<exchange id="t34" at="2026-11-02 13:00">User: Tea?\nAssistant: Yes &amp; no.</exchange>\n'
+        '<document name="house" at="2026-11-02 13:00">The kettle is red.</document>\n'
         "</relevant_memories>"
     )
-    assert source.asked == [("notes", "tea", 5), ("messages", "tea", 3, "main", 7)]
+    assert source.asked == [context]
 
 
-async def test_without_a_message_nothing_is_searched() -> None:
-    source = Memory([note(4, "x")])
-    assert await said(ProactiveMemoryTrinket(source), turn(MONDAY)) == ""
+async def test_a_superseded_fact_is_told_as_before_with_both_dates() -> None:
+    older = Memory(3, "You live in Berlin.", utc(1, 9, 0), utc(1, 9, 0), superseded_by=4, superseded_at=utc(2, 9, 0))
+    friend = Memory(9, "Ana lives there too.", utc(1, 9, 0), utc(1, 9, 0))
+    found = replace(
+        memory_of(4, "You live in Hamburg.", happens_at=utc(5, 8, 0), valid_until=date(2027, 1, 31)),
+        linked=((LinkKind.SUPERSEDES, older), (LinkKind.SUPPORTS, friend)),
+    )
+    assert await said(ProactiveMemoryTrinket(Surfacing(found)), turn(MONDAY, message="where do I live?")) == (
+        "<relevant_memories>\n"
+        '<memory id="m4" observed="2026-11-02 00:30" happens="2026-11-05 09:00" until="2027-01-31">'
+        "You live in Hamburg.</memory>\n"
+        '<before id="m3" of="m4" observed="2026-11-01 10:00" superseded="2026-11-02 10:00">'
+        "You live in Berlin.</before>\n"
+        '<memory id="m9" supports="m4" observed="2026-11-01 10:00">Ana lives there too.</memory>\n'
+        "</relevant_memories>"
+    )
+
+
+@pytest.mark.parametrize("message", ["", "  \n"])
+async def test_without_a_message_nothing_comes_to_mind(message: str) -> None:
+    source = Surfacing(memory_of(4, "x"))
+    assert await said(ProactiveMemoryTrinket(source), turn(MONDAY, message=message)) == ""
     assert source.asked == []
 
 
-@settings(deadline=None, max_examples=100)
-@given(st.text(max_size=900))
-def test_an_excerpt_is_the_text_or_its_beginning_with_an_ellipsis(text: str) -> None:
-    short = excerpt(text)
-    assert len(short) <= 400
-    assert short == text or (short.endswith("…") and text.startswith(short[:-1]) and len(short) == 400)
+async def test_where_nothing_bears_on_the_message_there_is_no_section() -> None:
+    assert await said(ProactiveMemoryTrinket(Surfacing()), turn(MONDAY, message="tea")) == ""
 
 
-def completed(context: TurnContext) -> TurnCompletedEvent:
-    return TurnCompletedEvent(context, user("q"), assistant("a"), Usage(1, 0, 0, 1), context.now)
-
-
-async def test_search_results_are_shown_until_the_turn_is_answered() -> None:
-    bus = EventBus()
-    heard: list[TrinketContentEvent] = []
-    bus.subscribe(TrinketContentEvent, heard.append)
+async def test_searches_are_shown_as_pending_found_and_failed_in_the_order_in_which_they_began() -> None:
     trinket = GetContextTrinket()
-    detach = trinket.attach(bus)
-    update = UpdateTrinketEvent("context_search_results", turn(MONDAY))
-    trinket.show('the "fence"', [note(4, "green"), message(2, "user", "Fence?")], MONDAY)
-    trinket.show("sea", [], MONDAY)
-    await bus.publish(update)
-    await bus.publish(update)
-    await bus.publish(completed(turn(MONDAY)))
-    await bus.publish(update)
-    detach()
-    shown = (
+    slow, empty, broken = (trinket.begin(query, MONDAY) for query in ('the "fence"', "sea", "<sky>"))
+    following = MONDAY + timedelta(minutes=1)
+    assert await said(trinket, turn(following, previous=MONDAY)) == (
         "<context_search_results>\n"
-        '<search query="the &quot;fence&quot;" observed="2026-11-30 09:15">\n'
-        '<memory id="n4" noted="2026-11-02 00:30">green</memory>\n'
-        '<message by="user" at="2026-11-02 13:00">Fence?</message>\n'
-        "</search>\n"
-        '<search query="sea" observed="2026-11-30 09:15">Nothing was found outside of this conversation.</search>\n'
+        '<search id="s1" query="the &quot;fence&quot;" state="pending" observed="2026-11-30 09:15">'
+        "Still searching; what it finds will stand here.</search>\n"
+        '<search id="s2" query="sea" state="pending" observed="2026-11-30 09:15">'
+        "Still searching; what it finds will stand here.</search>\n"
+        '<search id="s3" query="&lt;sky&gt;" state="pending" observed="2026-11-30 09:15">'
+        "Still searching; what it finds will stand here.</search>\n"
         "</context_search_results>"
     )
-    assert [event.content for event in heard] == [shown, shown, ""]
+    trinket.failed(broken, "the index is <gone>", following)
+    trinket.found(slow, [memory_of(4, "The fence is green."), exchange_of(2, "User: Fence?")], following)
+    trinket.found(empty, [], following)
+    shown = await said(trinket, turn(following, previous=MONDAY))
+    assert shown == (
+        "<context_search_results>\n"
+        '<search id="s1" query="the &quot;fence&quot;" state="found" observed="2026-11-30 09:16">\n'
+        '<memory id="m4" observed="2026-11-02 00:30">The fence is green.</memory>\n'
+        '<exchange id="t2" at="2026-11-02 13:00">User: Fence?</exchange>\n'
+        "</search>\n"
+        '<search id="s2" query="sea" state="found" observed="2026-11-30 09:16">'
+        "Nothing was found outside of this conversation.</search>\n"
+        '<search id="s3" query="&lt;sky&gt;" state="failed" observed="2026-11-30 09:16">'
+        "The search failed: the index is &lt;gone&gt;</search>\n"
+        "</context_search_results>"
+    )
+    # The same state gives the same bytes, in later turns too.
+    assert await said(trinket, turn(following + timedelta(minutes=40), previous=following)) == shown
 
 
-async def test_a_detached_search_trinket_no_longer_hears_of_answered_turns() -> None:
-    bus = EventBus()
+async def test_searches_leave_when_a_segment_begins_but_those_that_were_made_for_it() -> None:
     trinket = GetContextTrinket()
-    trinket.attach(bus)()
-    trinket.show("sea", [], MONDAY)
-    await bus.publish(completed(turn(MONDAY)))
-    assert "Nothing was found" in await said(trinket, turn(MONDAY))
+    early = trinket.begin("early", MONDAY)
+    trinket.found(trinket.begin("also early", MONDAY), [memory_of(1, "x")], MONDAY)
+    last_reply = MONDAY + timedelta(minutes=5)
+    back = last_reply + timedelta(hours=3)
+    trinket.found(trinket.begin("made for this", back - timedelta(minutes=2)), [], back - timedelta(minutes=2))
+    shown = await said(trinket, turn(back, previous=last_reply))
+    assert re.findall('query="([^"]*)"', shown) == ["made for this"]
+    # What ends after its search has left stays away.
+    trinket.found(early, [memory_of(2, "late")], back)
+    assert await said(trinket, turn(back + timedelta(minutes=1), previous=back)) == shown
+
+
+async def test_in_the_first_turn_a_search_that_was_just_made_is_shown() -> None:
+    trinket = GetContextTrinket()
+    trinket.begin("tea", MONDAY)
+    assert 'query="tea"' in await said(trinket, turn(MONDAY))
+
+
+async def test_over_its_budget_the_oldest_searches_are_left_out_and_then_the_last_finds() -> None:
+    trinket = GetContextTrinket()
+    trinket.token_budget = 300
+    for number in range(8):
+        trinket.found(trinket.begin(f"query {number}", MONDAY), [memory_of(number, "word " * 40)], MONDAY)
+    shown = await said(trinket, turn(MONDAY, previous=MONDAY))
+    assert re.findall('query="query (.)"', shown) == ["5", "6", "7"]
+    assert "<omitted>5 earlier</omitted>" in shown
+    trinket.found(trinket.begin("many", MONDAY), [memory_of(number, "word " * 40) for number in range(9)], MONDAY)
+    shown = await said(trinket, turn(MONDAY, previous=MONDAY))
+    assert re.findall('query="([^"]*)"', shown) == ["many"]
+    assert re.findall('memory id="m(.)"', shown) == ["0", "1", "2"]
+    assert "<omitted>6 more</omitted>" in shown
+    assert fits(parse(shown).body, 300)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.text(max_size=300), max_size=4), st.text(max_size=2000), st.integers(40, 400))
+async def test_whatever_was_found_the_section_fits_into_its_budget(found: list[str], query: str, budget: int) -> None:
+    trinket = GetContextTrinket()
+    trinket.token_budget = budget
+    trinket.found(trinket.begin(query, MONDAY), [memory_of(n, text) for n, text in enumerate(found)], MONDAY)
+    shown = await said(trinket, turn(MONDAY, previous=MONDAY))
+    assert fits(parse(shown).body, budget)
+
+
+async def test_at_most_twenty_searches_are_kept() -> None:
+    trinket = GetContextTrinket()
+    for number in range(25):
+        trinket.begin(f"query {number}", MONDAY)
+    assert [search.query for search in trinket.searches] == [f"query {number}" for number in range(5, 25)]
 
 
 async def test_search_results_do_not_change_with_the_list_that_was_passed() -> None:
     trinket = GetContextTrinket()
-    hits = [note(4, "green")]
-    trinket.show("fence", hits, MONDAY)
-    hits.clear()
+    finds = [memory_of(4, "green")]
+    trinket.found(trinket.begin("fence", MONDAY), finds, MONDAY)
+    finds.clear()
     assert "green" in await said(trinket, turn(MONDAY))
 
 

@@ -141,8 +141,9 @@ def test_turns_leave_in_one_large_step_to_half_of_the_room() -> None:
 
 def test_only_turns_in_the_window_count() -> None:
     stored = [turn(number, size=148) for number in range(1, 11)]
-    assert window_start_to_fit(stored, start=5, tokens=1000, room=900) == 11
-    assert window_start_to_fit(stored, start=5, tokens=950, room=900) == 10
+    # Six turns of about 100 tokens beside 400 others: 250 of the 500 that are left may stay.
+    assert window_start_to_fit(stored, start=5, tokens=1000, room=900) == 9
+    assert window_start_to_fit(stored, start=5, tokens=1000, room=400) == 11
 
 
 def test_when_one_message_alone_is_too_large_all_answered_turns_leave() -> None:

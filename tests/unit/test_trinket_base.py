@@ -174,18 +174,21 @@ class EmptySource:
     async def documents(self) -> Sequence[Any]:
         return []
 
-    async def segments(self, conversation: str, *, before: int | None = None) -> Sequence[Any]:
+    async def segments(
+        self, conversation: str, *, before: int | None = None, newest: int | None = None
+    ) -> Sequence[Any]:
         return []
+
+    async def count_segments(self, conversation: str, *, before: int | None = None) -> int:
+        return 0
 
     async def active_reminders(self) -> Sequence[Any]:
         return []
 
-    async def search_notes(self, query: str, *, limit: int) -> Sequence[Any]:
-        return []
+    async def title_of(self, segment: Any) -> str:
+        return ""
 
-    async def search_messages(
-        self, query: str, *, limit: int, conversation: str | None = None, before: int | None = None
-    ) -> Sequence[Any]:
+    async def surface(self, context: TurnContext) -> Sequence[Any]:
         return []
 
 

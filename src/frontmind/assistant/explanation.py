@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from frontmind.continuum.collapse import EARLIER_SEGMENTS
 from frontmind.providers.encoding.encode import count_tail
 from frontmind.providers.estimate import Calibration, estimate_request
 from frontmind.providers.forecast import Earlier, Expectation, forecast
@@ -192,15 +193,24 @@ def _description(block: Block, placement: str) -> str:
         return "(frame)"
     if block.name:
         return block.name
+    if _is_summary(block):
+        return EARLIER_SEGMENTS
     if placement == PLACEMENT_TURN and block.kind == "text" and block.role == "user":
         return "user message"
     return f"{block.role} {block.kind}" if block.kind != "text" else f"{block.role} message"
+
+
+def _is_summary(block: Block) -> bool:
+    text = block.text.strip()
+    return text.startswith(f"<{EARLIER_SEGMENTS} ") and text.endswith(f"</{EARLIER_SEGMENTS}>")
 
 
 def _why(block: Block, placement: str, trinket: str, known: Background) -> str:
     failed = next((failure for failure in known.failures if failure.section == block.name), None)
     if failed is not None:
         return f"unavailable since {failed.since}: {failed.reason}"
+    if _is_summary(block):
+        return "stands for the turns that are not sent any more"
     if placement == PLACEMENT_HISTORY:
         return "said in a notice that this framing keeps" if block.in_center else "said in an earlier turn"
     if placement == PLACEMENT_TURN:
@@ -242,9 +252,7 @@ def _dropped(
         if section.placement == PLACEMENT_NOTIFICATION and section.name not in shown
     ]
     if known.left_out:
-        dropped.append(
-            Dropped(f"{known.left_out} old turn(s)", "", "they no longer fitted into the window; search finds them")
-        )
+        dropped.append(Dropped(f"{known.left_out} old turn(s)", "", "a summary stands for them; search finds them"))
     if choice.closed_thinking is ClosedThinking.LEFT_OUT:
         dropped.append(Dropped("reasoning of closed turns", "", choice.reason))
     return tuple(dropped)

@@ -85,7 +85,7 @@ class TurnKeeper:
         return Sent(
             notices=kept_notices(window, self._model.framing),
             sections=notification_fingerprint(window.sections),
-            window_start=running.start,
+            window_start=running.built.opening.start,
             head=prefix_identity(window, self._model.framing),
             system=tuple(
                 SentSection(section.name, text_id, section.cache_policy)
@@ -148,7 +148,7 @@ class TurnKeeper:
             system_fingerprint=system_fingerprint(running.built.window),
             sent=running.sent,
             refuses=tuple(earlier.id for earlier in running.set_aside if earlier.state is TurnState.OPEN),
-            window_start=running.start,
+            opening=running.built.opening,
         )
         await self._store.complete_turn(running.turn.id, completion)
         await self._bus.publish(

@@ -18,6 +18,7 @@ from frontmind.assistant.report import SystemChange, ToolEnded, ToolStarted, Too
 from frontmind.assistant.running import RunningTurn
 from frontmind.assistant.steadiness import SEGMENT_PAUSE
 from frontmind.assistant.window_builder import BuiltWindow, WindowBuilder
+from frontmind.continuum.collapse import EARLIER_SEGMENTS, left_segments
 from frontmind.continuum.fit import window_start_to_fit
 from frontmind.continuum.history import unanswered, unanswered_turns
 from frontmind.errors import ModelError, RequestRefused, UsageError, WindowTooLarge
@@ -29,7 +30,7 @@ from frontmind.tools.runner import ToolRunner, ToolsCancelled
 from frontmind.values.clock import Clock
 from frontmind.values.message import Message, Role, user
 from frontmind.values.parts import ToolCall, ToolResult
-from frontmind.values.records import Turn
+from frontmind.values.records import Turn, WindowOpening
 from frontmind.values.section import PLACEMENT_SYSTEM, Section
 from frontmind.values.usage import add_usages
 from frontmind.window.blocks import message_text
@@ -112,8 +113,9 @@ class Orchestrator:
             turn = await self._store.begin_turn(
                 self._conversation, user(text), self._clock.now(), segment_pause=SEGMENT_PAUSE
             )
+            opening = await self._builder.opening(turn, before, first, reader=self._model)
             try:
-                running = await self._open(turn, before, first, ())
+                running = await self._open(turn, before, first, opening, ())
                 return await self._run(running, on_text, on_event)
             except RequestRefused:
                 waiting = unanswered_turns(before)
@@ -121,29 +123,42 @@ class Orchestrator:
                     raise
             # An earlier message went along, and may be what was refused. Only the answer to this one alone proves it.
             alone = [earlier for earlier in before if earlier not in waiting]
-            running = await self._open(turn, alone, first, tuple(waiting))
+            running = await self._open(turn, alone, first, opening, tuple(waiting))
             return await self._run(running, on_text, on_event)
 
-    async def _open(self, turn: Turn, before: Sequence[Turn], first: int, set_aside: tuple[Turn, ...]) -> RunningTurn:
-        built, request, start = await self._prepare(turn, before, first, ())
-        running = RunningTurn(turn, before, first, start, set_aside, built, built.window, request)
+    async def _open(
+        self,
+        turn: Turn,
+        before: Sequence[Turn],
+        first: WindowOpening,
+        opening: WindowOpening,
+        set_aside: tuple[Turn, ...],
+    ) -> RunningTurn:
+        built, request = await self._prepare(turn, before, opening, ())
+        running = RunningTurn(turn, before, first, set_aside, built, built.window, request)
+        running.was_full = built.opening != opening
         running.sent = await self._keeper.what_is_sent(running)
         self._sees(built.window.history)
         return running
 
     async def _prepare(
-        self, turn: Turn, before: Sequence[Turn], start: int, steps: Sequence[tuple[Message, Message]]
-    ) -> tuple[BuiltWindow, Request, int]:
+        self,
+        turn: Turn,
+        before: Sequence[Turn],
+        opening: WindowOpening,
+        steps: Sequence[tuple[Message, Message]],
+        room: int | None = None,
+    ) -> tuple[BuiltWindow, Request]:
         """Compose and encode; turns leave the window until it fits into the model's context."""
         while True:
-            built = await self._builder.for_turn(turn, before, window_start=start, reader=self._model)
+            built = await self._builder.for_turn(turn, before, opening=opening, reader=self._model, room=room)
             for said, results in steps:
                 built = replace(built, window=built.window.extended(said, results))
             request = self._model.encode(built.window)
-            following = await self._start_that_fits(before, start, request)
+            following = await self._start_that_fits(before, opening.start, request)
             if following is None:
-                return built, request, start
-            start = following
+                return built, request
+            opening = await self._builder.moved(turn, before, following, reader=self._model)
 
     async def _start_that_fits(self, turns: Sequence[Turn], start: int, request: Request) -> int | None:
         """The first turn that may stay, or None when the request fits as it is.
@@ -219,7 +234,7 @@ class Orchestrator:
                 self._model,
                 running.request,
                 running.heard,
-                sections=[section.name for section in running.window.sections],
+                sections=[EARLIER_SEGMENTS, *(section.name for section in running.window.sections)],
                 timer=self._timer,
                 on_text=on_text,
                 on_retry=on_event,
@@ -236,19 +251,21 @@ class Orchestrator:
         Raises:
             WindowTooLarge: none is left.
         """
+        told: int | None = None
         if error.tokens is not None and error.limit is not None:
             tokens, room = error.tokens, error.limit - min(self._model.max_output_tokens, error.limit // 4)
+            told = room
         else:
             tokens = room = (await self._model.count_request(running.request)).tokens
-        following = window_start_to_fit(running.before, start=running.start, tokens=tokens, room=room)
+        following = window_start_to_fit(running.before, start=running.built.opening.start, tokens=tokens, room=room)
         if following is None:
             raise error
-        await self._move(running, following)
+        await self._move(running, following, told)
 
-    async def _move(self, running: RunningTurn, start: int) -> None:
-        running.built, running.request, running.start = await self._prepare(
-            running.turn, running.before, start, running.steps
-        )
+    async def _move(self, running: RunningTurn, start: int, room: int | None = None) -> None:
+        opening = await self._builder.moved(running.turn, running.before, start, reader=self._model, room=room)
+        running.built, running.request = await self._prepare(running.turn, running.before, opening, running.steps, room)
+        running.was_full = True
         running.window = running.built.window
         running.sent = await self._keeper.what_is_sent(running)
         # The steps so far are sent anew, without what was said beside them before.
@@ -291,7 +308,7 @@ class Orchestrator:
         changed, running.built = await self._builder.changed(running.built, running.window)
         running.window = running.window.extended(*running.steps[-1], changed=changed)
         running.request = self._model.encode(running.window)
-        following = await self._start_that_fits(running.before, running.start, running.request)
+        following = await self._start_that_fits(running.before, running.built.opening.start, running.request)
         if following is not None:
             await self._move(running, following)
         else:
@@ -322,7 +339,9 @@ class Orchestrator:
             seconds=seconds,
             failures=running.built.failures,
             system_change=change and replace(change, tokens=max(0, change.tokens - first_cached)),
-            left_out=running.start - running.first,
+            left_out=running.built.opening.start - running.first.start,
+            collapsed=len(left_segments(running.before, running.first.start, running.built.opening.start)),
+            was_full=running.was_full,
             set_aside=len(running.set_aside),
             joined=len(running.built.continuum.unanswered) - len(running.turn.user.parts),
             tools=tuple(running.tools),

@@ -77,7 +77,9 @@ class TurnReport:
         first_token_seconds, seconds: from the call to the first piece of text, and to the end.
         failures: sections that were unavailable.
         system_change: set when a system section changed since the turn before.
-        left_out: how many turns left the window in this turn because it no longer fitted.
+        left_out: how many turns left the window in this turn; a summary stands for them.
+        collapsed: how many segments left with them, or with their rest.
+        was_full: whether they left because the window did not fit, and not where the cache of it was gone anyway.
         joined: how many earlier unanswered messages were sent along.
         set_aside: how many earlier unanswered messages were refused with the first attempt, and are not sent again.
         tools: the calls of tools, in their order.
@@ -101,6 +103,8 @@ class TurnReport:
     failures: tuple[SectionFailure, ...] = ()
     system_change: SystemChange | None = None
     left_out: int = 0
+    collapsed: int = 0
+    was_full: bool = False
     joined: int = 0
     set_aside: int = 0
     tools: tuple[ToolUse, ...] = ()

@@ -10,7 +10,7 @@ from frontmind.assistant.report import ToolUse
 from frontmind.assistant.window_builder import BuiltWindow
 from frontmind.providers.protocol import Request
 from frontmind.values.message import Message
-from frontmind.values.records import Sent, Turn
+from frontmind.values.records import Sent, Turn, WindowOpening
 from frontmind.values.usage import Usage
 from frontmind.window.window import Window
 
@@ -22,10 +22,10 @@ class RunningTurn:
     Attributes:
         turn: as it was begun.
         before: the turns in front of it that are sent.
-        first: the number of the first turn that was in the window before.
-        start: the number of the first turn that is in it now.
+        first: where the window of the turn before began.
         set_aside: earlier unanswered turns that are not sent, because with them the request was refused.
-        built: the window that it began with.
+        built: the window that it began with, and where that begins.
+        was_full: whether turns have left because the window did not fit.
         window: the window of the next call.
         request: what is sent for it.
         sent: what stands in the store beside the turn.
@@ -38,12 +38,12 @@ class RunningTurn:
 
     turn: Turn
     before: Sequence[Turn]
-    first: int
-    start: int
+    first: WindowOpening
     set_aside: tuple[Turn, ...]
     built: BuiltWindow
     window: Window
     request: Request
+    was_full: bool = False
     sent: Sent = field(default_factory=Sent)
     steps: list[tuple[Message, Message]] = field(default_factory=list)
     waits: Message | None = None

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from itertools import pairwise
 from typing import Final
 
 from frontmind.providers.profiles.profile import TTL_SECONDS, Profile
@@ -36,13 +37,22 @@ _LONG_LEAF: Final = 1000
 
 
 def is_natural_break(
-    last: Turn, *, now: datetime, new_segment: bool, model: str | None, profile: Profile | None, window_start: int
+    last: Turn,
+    *,
+    now: datetime,
+    between: Sequence[datetime] = (),
+    new_segment: bool,
+    model: str | None,
+    profile: Profile | None,
+    window_start: int,
 ) -> bool:
     """Whether a changed system prompt no longer costs the history, because what was cached of it is not read again
     anyway. The system prompt itself may be marked for longer; it is billed once.
 
     Args:
         last: the newest answered turn.
+        between: when requests were sent since that got no answer, in order: each may have kept the cache alive, and
+            what broke off behind an expired cache begins anew in the same way.
         new_segment: whether the turn that asks begins a segment.
         model: the full name of the model that is asked; None when no model is known.
         profile: what is known of it.
@@ -55,7 +65,8 @@ def is_natural_break(
     if profile is None or not profile.ttls:
         return False
     # The history is marked for the default lifetime; a read makes an entry live on from then.
-    return now - last.answered_at > timedelta(seconds=TTL_SECONDS[profile.ttls[0]])
+    lifetime = timedelta(seconds=TTL_SECONDS[profile.ttls[0]])
+    return any(later - earlier > lifetime for earlier, later in pairwise((last.answered_at, *between, now)))
 
 
 def hold(

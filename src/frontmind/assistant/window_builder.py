@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Final, Protocol
+from dataclasses import dataclass, field, replace
+from typing import Final
 
 from frontmind.assistant.steadiness import SEGMENT_PAUSE, hold, hold_in_turn, is_natural_break, with_sent
-from frontmind.continuum.history import Continuum, newest_message_at, read_turns
+from frontmind.assistant.window_opening import Opener, Reader, SegmentOpener, asked_since, context_limit
+from frontmind.continuum.history import Continuum, newest_message_at, next_segment, read_turns
 from frontmind.errors import RequiredSectionFailed, RunError
 from frontmind.events import ComposeSystemPromptEvent, EventBus, SystemPromptComposedEvent, TurnContext
 from frontmind.providers.profiles.profile import Profile
 from frontmind.stores.protocols import Store
 from frontmind.values.clock import Clock
 from frontmind.values.message import Message, Role, user
-from frontmind.values.records import SentSection, Turn
+from frontmind.values.records import SentSection, Turn, TurnState, WindowOpening
 from frontmind.values.section import (
     PLACEMENT_NOTIFICATION,
     PLACEMENT_SYSTEM,
@@ -27,7 +28,6 @@ from frontmind.values.section import (
 from frontmind.values.tokens import estimate_tokens
 from frontmind.values.tool import AnyTool
 from frontmind.window.blocks import message_text
-from frontmind.window.choice import FramingChoice
 from frontmind.window.framing import section_digest
 from frontmind.window.history import History
 from frontmind.window.window import Window
@@ -37,19 +37,6 @@ from frontmind.working_memory.base_prompt import build_base_prompt
 _FOREIGN: Final = "(a conversation that is not in the store)"
 
 
-class Reader(Protocol):
-    """What a window has to know of the model that will read it."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def framing(self) -> FramingChoice: ...
-
-    @property
-    def profile(self) -> Profile: ...
-
-
 @dataclass(frozen=True, slots=True)
 class BuiltWindow:
     """A window and what it was made from.
@@ -57,6 +44,7 @@ class BuiltWindow:
     Attributes:
         failures: the sections that were unavailable.
         shortened: the names of those that had more tokens than their budget.
+        opening: where it begins, and what stands for all before that.
     """
 
     window: Window
@@ -64,13 +52,15 @@ class BuiltWindow:
     continuum: Continuum
     failures: tuple[SectionFailure, ...]
     shortened: tuple[str, ...] = ()
+    opening: WindowOpening = field(default_factory=WindowOpening)
 
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """The newest history that was made, and the turns that it was made of."""
+    """The newest history that was made, and what it was made of."""
 
     turns: tuple[tuple[int, str | None], ...]
+    summary: str
     history: History
 
 
@@ -86,6 +76,7 @@ class WindowBuilder:
         tools: what the model may call, in every window.
         unopened: the names of sections whose sources are not open here: they stand as they were sent last.
         holds: whether the system prompt keeps its bytes while a conversation runs.
+        opener: decides where windows begin; None lets closed segments leave at natural breaks.
     """
 
     def __init__(
@@ -99,6 +90,7 @@ class WindowBuilder:
         tools: Sequence[AnyTool] = (),
         unopened: frozenset[str] = frozenset(),
         holds: bool = True,
+        opener: Opener | None = None,
     ) -> None:
         self._store = store
         self._bus = bus
@@ -108,38 +100,68 @@ class WindowBuilder:
         self._tools = tuple(tools)
         self._unopened = unopened
         self._holds = holds
+        self._opener = opener or SegmentOpener(store, clock, conversation)
         self._texts: dict[str, str] = {}
         self._composing = asyncio.Lock()
         self._composed: list[SystemPromptComposedEvent] = []
-        self._known = _Known((), History())
+        self._known = _Known((), "", History())
         self._unsubscribe = bus.subscribe(SystemPromptComposedEvent, self._composed.append)
 
     def close(self) -> None:
         """Stop listening on the bus."""
         self._unsubscribe()
 
-    async def read(self) -> tuple[Sequence[Turn], int]:
-        """The turns that a window can need, by number, and the number of the first that is sent."""
-        start = await self._store.window_start(self._conversation)
+    async def read(self) -> tuple[Sequence[Turn], WindowOpening]:
+        """The turns that a window can need, by number, and where the window of the newest one began."""
+        opening = await self._store.window_opening(self._conversation)
         # One more than is sent: when every turn has left the window, the time since the last one is still known.
-        return await self._store.turns(self._conversation, since=max(1, start - 1)), start
+        return await self._store.turns(self._conversation, since=max(1, opening.start - 1)), opening
+
+    async def opening(
+        self, turn: Turn, before: Sequence[Turn], stored: WindowOpening, *, reader: Reader | None = None
+    ) -> WindowOpening:
+        """Where the window of this turn begins, before anybody looks whether it fits; see `Opener`."""
+        return await self._opener.opening(turn, before, stored, reader=reader)
+
+    async def moved(
+        self,
+        turn: Turn,
+        before: Sequence[Turn],
+        start: int,
+        *,
+        reader: Reader | None = None,
+        room: int | None = None,
+    ) -> WindowOpening:
+        """The opening at a start that was found because the window did not fit; see `Opener`."""
+        return await self._opener.moved(turn, before, start, reader=reader, room=room)
 
     async def for_turn(
-        self, turn: Turn, before: Sequence[Turn], *, window_start: int, reader: Reader | None = None
+        self,
+        turn: Turn,
+        before: Sequence[Turn],
+        *,
+        opening: WindowOpening,
+        reader: Reader | None = None,
+        room: int | None = None,
     ) -> BuiltWindow:
         """The window of a turn that was begun.
 
         Args:
             turn: the open turn.
             before: the turns before it, as `read` gave them.
-            window_start: the number of the first turn that is sent.
+            opening: where the window begins.
             reader: the model that it is made for; None leaves the framing open.
+            room: the most tokens that it may have, where that was learned otherwise than from the model.
 
         Raises:
             RequiredSectionFailed: a required trinket failed.
         """
         continuum = read_turns(
-            [*before, turn], window_start=window_start, model=_name(reader), profile=_profile(reader)
+            [*before, turn],
+            window_start=opening.start,
+            summary=opening.summary,
+            model=_name(reader),
+            profile=_profile(reader),
         )
         context = TurnContext(
             conversation=self._conversation,
@@ -147,11 +169,29 @@ class WindowBuilder:
             now=turn.asked_at.astimezone(self._clock.zone),
             message=turn.user.text,
             previous_message_at=newest_message_at(before),
-            window_start=window_start,
+            window_start=opening.start,
+            segment=turn.segment,
+            context_limit=context_limit(reader) if room is None else room,
         )
-        new_segment = continuum.last_done is None or continuum.last_done.segment != turn.segment
-        message = Message(Role.USER, continuum.unanswered)
-        return await self._of_conversation(context, continuum, message, reader, new_segment=new_segment)
+        composed = await self._composed_for(context)
+        sections = composed.sections
+        last = continuum.last_done
+        if self._holds and last is not None and last.sent is not None:
+            is_break = is_natural_break(
+                last,
+                now=context.now,
+                between=asked_since(last, before),
+                new_segment=last.segment != turn.segment,
+                model=_name(reader),
+                profile=_profile(reader),
+                window_start=opening.start,
+            )
+            sent = await self._sent(last.sent.system)
+            sections = with_sent(sections, sent, self._unopened)
+            if sent and not is_break:
+                sections = hold(sections, sent, now=context.now, behind=lambda: _tokens(continuum.history))
+        message = Message(Role.USER, (*continuum.opening, *continuum.unanswered))
+        return self._built(context, continuum, (message,), reader, composed, sections, self._tools, opening)
 
     async def changed(self, built: BuiltWindow, window: Window) -> tuple[tuple[Section, ...], BuiltWindow]:
         """The sections of the notification center that are no longer as they were said last in this window.
@@ -187,28 +227,34 @@ class WindowBuilder:
         shortened = tuple(sorted({*built.shortened, *composed.shortened}))
         return tuple(changed), replace(built, failures=tuple(failures.values()), shortened=shortened)
 
-    async def preview(self, text: str, *, reader: Reader | None = None, window_start: int | None = None) -> BuiltWindow:
+    async def next_turn(self, text: str) -> tuple[Turn, Sequence[Turn], WindowOpening]:
+        """The turn that would begin now with this message, not stored, with what `read` gives."""
+        before, opening = await self.read()
+        now = self._clock.now()
+        turn = Turn(
+            id=0,
+            conversation=self._conversation,
+            number=before[-1].number + 1 if before else 1,
+            segment=next_segment(before, now, pause=SEGMENT_PAUSE),
+            state=TurnState.OPEN,
+            user=user(text),
+            asked_at=now,
+        )
+        return turn, before, opening
+
+    async def preview(
+        self, text: str, *, reader: Reader | None = None, opening: WindowOpening | None = None
+    ) -> BuiltWindow:
         """The window that the next turn would have with this message. Nothing is stored.
 
         Args:
             reader: the model that it is made for; None leaves the framing open.
-            window_start: the number of the first turn that is sent, if that is later than the conversation's own.
+            opening: where it begins; None for where the turn would begin it, before anybody looks whether it fits.
         """
-        turns, start = await self.read()
-        start = start if window_start is None else max(start, window_start)
-        continuum = read_turns(turns, window_start=start, model=_name(reader), profile=_profile(reader))
-        context = TurnContext(
-            conversation=self._conversation,
-            turn=turns[-1].number + 1 if turns else 1,
-            now=self._clock.now(),
-            message=text,
-            previous_message_at=continuum.previous_message_at,
-            window_start=start,
-        )
-        current = Message(Role.USER, (*continuum.unanswered, *user(text).parts))
-        newest = continuum.previous_message_at
-        new_segment = newest is None or context.now - newest >= SEGMENT_PAUSE
-        return await self._of_conversation(context, continuum, current, reader, new_segment=new_segment)
+        turn, before, stored = await self.next_turn(text)
+        if opening is None:
+            opening = await self.opening(turn, before, stored, reader=reader)
+        return await self.for_turn(turn, before, opening=opening, reader=reader)
 
     async def preview_foreign(
         self,
@@ -235,34 +281,7 @@ class WindowBuilder:
         continuum = Continuum(history, (), (), None, None)
         persona = f"{self._persona}\n\n{system}" if system.strip() else self._persona
         composed = await self._composed_for(context, persona)
-        return self._built(context, continuum, turn, reader, composed, composed.sections, tools)
-
-    async def _of_conversation(
-        self,
-        context: TurnContext,
-        continuum: Continuum,
-        message: Message,
-        reader: Reader | None,
-        *,
-        new_segment: bool,
-    ) -> BuiltWindow:
-        composed = await self._composed_for(context)
-        sections = composed.sections
-        last = continuum.last_done
-        if self._holds and last is not None and last.sent is not None:
-            is_break = is_natural_break(
-                last,
-                now=context.now,
-                new_segment=new_segment,
-                model=_name(reader),
-                profile=_profile(reader),
-                window_start=context.window_start,
-            )
-            sent = await self._sent(last.sent.system)
-            sections = with_sent(sections, sent, self._unopened)
-            if sent and not is_break:
-                sections = hold(sections, sent, now=context.now, behind=lambda: _tokens(continuum.history))
-        return self._built(context, continuum, (message,), reader, composed, sections, self._tools)
+        return self._built(context, continuum, turn, reader, composed, composed.sections, tools, WindowOpening())
 
     async def _sent(self, sections: Sequence[SentSection]) -> list[Section]:
         """The sections of the system prompt as they were sent."""
@@ -283,12 +302,13 @@ class WindowBuilder:
         composed: SystemPromptComposedEvent,
         sections: tuple[Section, ...],
         tools: tuple[AnyTool, ...],
+        opening: WindowOpening,
     ) -> BuiltWindow:
         system = [section for section in sections if section.placement == PLACEMENT_SYSTEM]
         window = Window(
             cached_system=join_sections(section for section in system if section.cache_policy),
             uncached_system=join_sections(section for section in system if not section.cache_policy),
-            history=self._history(continuum, _name(reader)),
+            history=self._history(continuum, _name(reader), opening.summary),
             notification_center=render_notification_center(
                 section for section in sections if section.placement == PLACEMENT_NOTIFICATION
             ),
@@ -298,20 +318,20 @@ class WindowBuilder:
             framing=None if reader is None else reader.framing,
             conversation=context.conversation,
         )
-        return BuiltWindow(window, context, continuum, composed.failures, composed.shortened)
+        return BuiltWindow(window, context, continuum, composed.failures, composed.shortened, opening)
 
-    def _history(self, continuum: Continuum, model: str | None) -> History:
+    def _history(self, continuum: Continuum, model: str | None, summary: str) -> History:
         """The history as a continuation of the last one where it is one: what was checked and encoded is not again."""
         # A turn never changes once it is answered, so its id stands for its messages; the model binds their reasoning.
         turns = tuple((turn.id, model) for turn in continuum.turns)
         known = self._known
         if not turns:
             return History(continuum.history)
-        if turns[: len(known.turns)] == known.turns:
+        if known.summary == summary and turns[: len(known.turns)] == known.turns:
             history = known.history.extended(*continuum.history[len(known.history) :])
         else:
             history = History(continuum.history)
-        self._known = _Known(turns, history)
+        self._known = _Known(turns, summary, history)
         return history
 
     async def _composed_for(self, context: TurnContext, persona: str | None = None) -> SystemPromptComposedEvent:

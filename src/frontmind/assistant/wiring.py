@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from frontmind.assistant.orchestrator import STEP_LIMIT, Orchestrator
+from frontmind.assistant.recalling import Recalling, RecallOptions, build_recalling
+from frontmind.assistant.segment_titles import TitledSegments
 from frontmind.assistant.steadiness import CHANGES_SECTION
 from frontmind.assistant.window_builder import WindowBuilder
+from frontmind.continuum.collapse import EARLIER_SEGMENTS
 from frontmind.domaindocs.library import DocumentLibrary
 from frontmind.events import EventBus
 from frontmind.providers.protocol import Model
@@ -19,13 +22,13 @@ from frontmind.tools.document_tools import document_tools
 from frontmind.tools.reminder_tools import reminder_tools
 from frontmind.tools.result_tools import result_tools
 from frontmind.tools.runner import ToolRunner
+from frontmind.tools.search_tools import search_tools
 from frontmind.tools.tool import RunnableTool
 from frontmind.tools.toolbox import Toolbox
 from frontmind.trinkets import (
     DomaindocTrinket,
-    GetContextTrinket,
+    EventAwareTrinket,
     ManifestTrinket,
-    ProactiveMemoryTrinket,
     ReminderManager,
     TimeManager,
     ToolDescription,
@@ -42,7 +45,7 @@ from frontmind.working_memory.core import WorkingMemory
 DEFAULT_CONVERSATION = "main"
 _RESULT_LIMIT = 16_000
 """The most characters of one tool's result; with a small context as many as it has tokens, about a quarter of it."""
-_GUARDED_ELEMENTS = (BASE_PROMPT_SECTION, CHANGES_SECTION)
+_GUARDED_ELEMENTS = (BASE_PROMPT_SECTION, CHANGES_SECTION, EARLIER_SEGMENTS)
 """Elements of the prompt that no trinket writes; no result of a tool may have their tags."""
 
 
@@ -52,23 +55,39 @@ class Mind:
 
     Attributes:
         memory: register further trinkets here.
-        searches: give finds to the next turn here.
         reminders: the person's reminders.
         documents: the documents in the system prompt.
+        recalling: searches what was said and kept earlier.
         toolbox: what the model may call.
         builder: makes windows.
     """
 
     bus: EventBus
     memory: WorkingMemory
-    searches: GetContextTrinket
     reminders: ReminderBook
     documents: DocumentLibrary
+    recalling: Recalling
     toolbox: Toolbox
     builder: WindowBuilder
 
+    def start(self) -> None:
+        """Begin what goes on in the background until this is closed: opening the embedder, embedding what was stored,
+        summing up the segments that are closed. Without it, searches go by words and by the vectors that are there.
+        """
+        self.recalling.background.start(self.recalling.indexer.run(), "searching by meaning")
+        self.recalling.segments.start()
+
+    async def aclose(self) -> None:
+        """End what goes on in the background, and detach everything from the bus."""
+        await self.recalling.background.close()
+        await self.recalling.indexer.close()
+        self.close()
+
     def close(self) -> None:
-        """Detach everything from the bus."""
+        """Detach everything from the bus; what goes on in the background is asked to end."""
+        self.recalling.background.cancel()
+        for detach in self.recalling.detach:
+            detach()
         self.builder.close()
         self.memory.close()
 
@@ -97,6 +116,7 @@ def build_mind(
     volatile_placement: TrinketPlacement | None = None,
     locks: Path | None = None,
     looks_only: bool = False,
+    recall: RecallOptions | None = None,
 ) -> Mind:
     """Put the window engine together.
 
@@ -115,19 +135,18 @@ def build_mind(
             other process does.
         looks_only: whether the store must stay as it is: documents do not follow their files, and where loadable tools
             may come, but are not open here, their hints stand as they were sent last.
+        recall: how is searched; by words without.
     """
-    bus = EventBus()
-    memory = WorkingMemory(bus)
-    searches = GetContextTrinket()
+    bus, options = EventBus(), recall or RecallOptions()
+    options = replace(options, index_dir=None) if looks_only else options
+    recalling = build_recalling(bus, options, store=store, clock=clock, conversation=conversation)
     reminders, documents = ReminderBook(store, clock), DocumentLibrary(store, clock, locks=locks)
-    built_in = (*reminder_tools(reminders), *document_tools(documents), *result_tools(store))
+    built_in = _tools(store, clock, reminders, documents, recalling)
     toolbox = Toolbox((*built_in, *tools), loadable, loading=loading or bool(loadable))
-    documents_shown = DomaindocTrinket(store if looks_only else _FollowedFiles(documents))
-    for steady in (documents_shown, ToolGuidanceTrinket(descriptions), ToolHintsTrinket(descriptions, toolbox)):
-        memory.register_trinket(steady)
-    reading = (ManifestTrinket(store), ReminderManager(store), ProactiveMemoryTrinket(store))
-    for volatile in (TimeManager(), searches, *reading):
-        memory.register_trinket(volatile, placement=volatile_placement)
+    shown = DomaindocTrinket(store if looks_only else _FollowedFiles(documents))
+    steady = (shown, ToolGuidanceTrinket(descriptions), ToolHintsTrinket(descriptions, toolbox))
+    volatile = (TimeManager(), ManifestTrinket(TitledSegments(store)), ReminderManager(store), *recalling.trinkets)
+    memory = _registered(bus, steady, volatile, volatile_placement)
     builder = WindowBuilder(
         store=store,
         bus=bus,
@@ -138,7 +157,32 @@ def build_mind(
         unopened=frozenset({ToolHintsTrinket.section_name} if looks_only and loading else ()),
         holds=volatile_placement is not TrinketPlacement.SYSTEM,
     )
-    return Mind(bus, memory, searches, reminders, documents, toolbox, builder)
+    return Mind(bus, memory, reminders, documents, recalling, toolbox, builder)
+
+
+def _tools(
+    store: Store, clock: Clock, reminders: ReminderBook, documents: DocumentLibrary, recalling: Recalling
+) -> list[RunnableTool]:
+    return [
+        *reminder_tools(reminders),
+        *document_tools(documents),
+        *result_tools(store),
+        *search_tools(recalling.searches, clock),
+    ]
+
+
+def _registered(
+    bus: EventBus,
+    steady: Sequence[EventAwareTrinket],
+    volatile: Sequence[EventAwareTrinket],
+    placement: TrinketPlacement | None,
+) -> WorkingMemory:
+    memory = WorkingMemory(bus)
+    for trinket in steady:
+        memory.register_trinket(trinket)
+    for trinket in volatile:
+        memory.register_trinket(trinket, placement=placement)
+    return memory
 
 
 def build_orchestrator(

@@ -6,13 +6,18 @@ import asyncio
 import os
 import sys
 from contextlib import AsyncExitStack
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
 import typer
 
+from frontmind.assistant.notices import Notices
+from frontmind.assistant.recalling import RecallOptions
 from frontmind.cli.interrupt import interruptible
-from frontmind.cli.notices import tell_due, watching
+from frontmind.cli.memory_model import open_memory_model
+from frontmind.cli.notices import tell_due, tell_notices, watching
 from frontmind.cli.options import (
     DbOption,
     FramingOption,
@@ -34,6 +39,9 @@ from frontmind.cli.terminal import note, say
 from frontmind.cli.views import JsonView, TextView, View
 from frontmind.errors import FrontmindError, ModelUnavailable, StoreError
 from frontmind.providers.opening import Selection, open_model
+from frontmind.recall.embedder_source import ChosenEmbedder
+from frontmind.recall.extraction import memory_model
+from frontmind.recall.opening_embedder import parse_embedder_name
 from frontmind.stores.sqlite import SqliteStore
 from frontmind.tools.mcp import open_mcp_tools
 from frontmind.values.clock import Clock
@@ -42,6 +50,8 @@ EXIT_FINE = 0
 EXIT_PROBLEM = 1
 EXIT_INTERRUPTED = 130
 _LEAVE = -1
+_PATIENCE: Final = timedelta(seconds=30)
+"""How long a program waits at its end for what a model was asked beside the turns."""
 
 Fatal: TypeAlias = tuple[type[FrontmindError], ...]
 
@@ -73,6 +83,14 @@ def chat(
 async def _chat(
     message: str | None, selection: Selection, clock: Clock, settings: Settings, *, db: str, as_json: bool
 ) -> int:
+    # A wrong name before anything is opened.
+    notices = Notices()
+    remembers = memory_model(settings.memory_model, selection.name)
+    recall = RecallOptions(
+        source=ChosenEmbedder(parse_embedder_name(settings.embedder), settings.cache, announce=notices.add),
+        index_dir=None if db == ":memory:" else Path(f"{db}.indexes"),
+        notices=notices,
+    )
     async with AsyncExitStack() as stack:
         # The database first: it opens at once, and a wrong one should not cost the loading of a model.
         store = SqliteStore.open(db)
@@ -81,19 +99,47 @@ async def _chat(
             selection, cache_dir=settings.cache, local_context=settings.local_context, announce=note
         )
         stack.push_async_callback(opened.close)
+        if remembers is not None:
+            memory = await open_memory_model(remembers, selection.name, opened, settings, tell=notices.add)
+            if memory is not None and memory is not opened:
+                stack.push_async_callback(memory.close)
+            recall = replace(recall, memory_model=memory)
         servers = read_settings_file(settings_file_path(os.environ)).mcp
         tools = await stack.enter_async_context(open_mcp_tools(servers, announce=note))
         session = await stack.enter_async_context(
-            open_session(store, opened, clock, tool_descriptions(), loadable=tools, loading=bool(servers))
+            open_session(
+                store,
+                opened,
+                clock,
+                tool_descriptions(),
+                loadable=tools,
+                loading=bool(servers),
+                recall=recall,
+            )
         )
         view: View = JsonView() if as_json else TextView()
         await tell_due(session, view)
         if message is not None:
             code = await _handle(session, message, view, fatal=(FrontmindError,))
+            await _finish(session, code)
             return EXIT_FINE if code == _LEAVE else code
         if sys.stdin.isatty():
             return await _interactive(session, db, view)
-        return await _piped(session, view)
+        code = await _piped(session, view)
+        await _finish(session, code)
+        return code
+
+
+async def _finish(session: Session, code: int) -> None:
+    """Let what a model was asked beside the turns come to its end: it is paid for, and would be asked for again.
+    Whoever pressed Ctrl-C waits for nothing.
+    """
+    if code == EXIT_INTERRUPTED:
+        return
+    ended = await interruptible(session.mind.recalling.segments.finish(_PATIENCE))
+    if ended is False:
+        note(f"frontmind: what a model writes of earlier segments took over {_PATIENCE.seconds} s; it is asked again")
+    tell_notices(session)
 
 
 async def _piped(session: Session, view: View) -> int:
@@ -148,6 +194,9 @@ async def _handle(session: Session, text: str, view: View, *, fatal: Fatal) -> i
         if is_command(text):
             outcome = await run_command(session, text)
             view.done(outcome)
+            # What was kept is embedded now and not behind the next turn.
+            session.mind.recalling.indexer.wake()
+            tell_notices(session)
             return _LEAVE if outcome.leaves else EXIT_FINE
         turn = session.orchestrator.run_turn(text, on_text=view.piece, on_event=view.happened)
         report = await interruptible(turn)
@@ -158,6 +207,7 @@ async def _handle(session: Session, text: str, view: View, *, fatal: Fatal) -> i
         view.answered(report)
         for problem in session.mind.documents.take_problems():
             note(f"frontmind: {problem}")
+        tell_notices(session)
         await tell_due(session, view)
     except FrontmindError as error:
         if isinstance(error, fatal):

@@ -7,10 +7,13 @@ from typing import Annotated
 
 import typer
 
+from frontmind.cli.bench_command import bench_app
 from frontmind.cli.chat import chat
 from frontmind.cli.check import check
 from frontmind.cli.diff import diff
 from frontmind.cli.explain import explain_window
+from frontmind.cli.import_command import import_history
+from frontmind.cli.memory import memory_app
 from frontmind.cli.remind import remind_app
 from frontmind.cli.show import show
 
@@ -25,7 +28,10 @@ app = typer.Typer(
 window_app = typer.Typer(help="Look at the context window.", no_args_is_help=True)
 app.add_typer(window_app, name="window")
 app.add_typer(remind_app, name="remind")
+app.add_typer(memory_app, name="memory")
+app.add_typer(bench_app, name="bench")
 app.command("chat")(chat)
+app.command("import")(import_history)
 window_app.command("show")(show)
 window_app.command("explain")(explain_window)
 window_app.command("diff")(diff)

@@ -1,4 +1,6 @@
-"""Tells the person of reminders while the chat waits for input. Decides nothing about when they are due."""
+"""Tells the person of reminders while the chat waits for input, and of what went on beside it. Decides nothing about
+when reminders are due.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +24,12 @@ async def tell_due(session: Session, view: View) -> None:
     """Tell what is due now and was not told yet. Each slot is claimed in the store before, so it is told once."""
     now = session.clock.now()
     await session.mind.reminders.deliver_due(lambda announcement: view.reminded(announcement.line(now)))
+
+
+def tell_notices(session: Session) -> None:
+    """Tell what went on beside the turns and was not told yet."""
+    for line in session.mind.recalling.notices.take():
+        note(f"frontmind: {line}")
 
 
 @asynccontextmanager

@@ -10,7 +10,9 @@ from datetime import datetime
 from pathlib import Path
 
 from frontmind.assistant.explanation import Background
-from frontmind.assistant.window_builder import BuiltWindow, Reader
+from frontmind.assistant.recalling import RecallOptions
+from frontmind.assistant.window_builder import BuiltWindow
+from frontmind.assistant.window_opening import Reader
 from frontmind.assistant.wiring import DEFAULT_CONVERSATION, Mind, build_mind
 from frontmind.cli.options import named_path, read_text_file, resolve_clock, resolve_db, resolve_selection
 from frontmind.cli.settings import load_settings
@@ -25,6 +27,8 @@ from frontmind.providers.names import Provider
 from frontmind.providers.opening import Selection
 from frontmind.providers.profiles.profile import Profile
 from frontmind.providers.protocol import Request
+from frontmind.recall.embedder_source import EmbedderSource, SavedEmbedder
+from frontmind.recall.opening_embedder import EmbedderKind, parse_embedder_name
 from frontmind.stores.protocols import Store
 from frontmind.stores.sqlite import SqliteStore
 from frontmind.values.clock import Clock
@@ -68,6 +72,7 @@ class _SelectedReader:
     name: str
     framing: FramingChoice
     profile: Profile
+    context_limit: int | None
 
 
 def look_ahead(asked: Asked) -> tuple[Selection, Preview]:
@@ -82,8 +87,16 @@ def look_ahead(asked: Asked) -> tuple[Selection, Preview]:
     selection = resolve_selection(asked.model, asked.framing, asked.profile, settings)
     limit = settings.local_context if selection.name.provider is Provider.LOCAL else None
     db = resolve_db(asked.db, settings)
+    chosen = parse_embedder_name(settings.embedder)
     found = _preview(
-        selection, clock, db=db, message=asked.message, conversation=asked.conversation, context_limit=limit
+        selection,
+        clock,
+        db=db,
+        message=asked.message,
+        conversation=asked.conversation,
+        context_limit=limit,
+        # To look sends nothing, so no server is asked for vectors, and fetches nothing.
+        embedder_source=SavedEmbedder(settings.cache) if chosen.kind is EmbedderKind.MINILM else None,
     )
     return selection, asyncio.run(found)
 
@@ -96,18 +109,25 @@ async def _preview(
     message: str | None,
     conversation: Path | None,
     context_limit: int | None,
+    embedder_source: EmbedderSource | None,
 ) -> Preview:
     if message is not None and not message.strip():
         raise UsageError("the message is empty; write something behind --message")
-    reader = _SelectedReader(str(selection.name), selection.framing, selection.profile)
+    reader = _SelectedReader(str(selection.name), selection.framing, selection.profile, context_limit)
     store = _open_to_look(db)
     servers = read_settings_file(settings_file_path(os.environ)).mcp
     if servers:
         note("the MCP servers of the settings file are not started to look: the hints of their tools are missing here")
     mind = build_mind(
-        store=store, clock=clock, descriptions=tool_descriptions(), loading=bool(servers), looks_only=True
+        store=store,
+        clock=clock,
+        descriptions=tool_descriptions(),
+        loading=bool(servers),
+        looks_only=True,
+        recall=RecallOptions(source=embedder_source),
     )
     try:
+        await mind.recalling.indexer.open()
         if conversation is not None:
             built = await _of_file(mind, reader, conversation, message)
             known = Background(clock.now(), trinkets=mind.memory.trinkets, failures=built.failures)
@@ -116,9 +136,9 @@ async def _preview(
             return Preview(built, request, known)
         if message is None:
             note(f"no --message: {_PLACEHOLDER!r} stands for it")
-        return await _of_store(mind, store, selection, reader, clock, message or _PLACEHOLDER, context_limit)
+        return await _of_store(mind, store, selection, reader, clock, message or _PLACEHOLDER)
     finally:
-        mind.close()
+        await mind.aclose()
         await store.close()
 
 
@@ -143,23 +163,23 @@ async def _of_store(
     reader: Reader,
     clock: Clock,
     message: str,
-    context_limit: int | None,
 ) -> Preview:
     turns = await store.turns(DEFAULT_CONVERSATION)
     answered = [turn for turn in turns if turn.state is TurnState.DONE]
-    start = await store.window_start(DEFAULT_CONVERSATION)
     earlier, calibration = await _learn(store, answered, reader.name)
+    turn, before, stored = await mind.builder.next_turn(message)
+    opening = await mind.builder.opening(turn, before, stored, reader=reader)
     while True:
-        built = await mind.builder.preview(message, reader=reader, window_start=start)
+        built = await mind.builder.for_turn(turn, before, opening=opening, reader=reader)
         request = selection.encode(built.window)
-        following = _start_that_fits(answered, start, request, calibration, selection, context_limit)
+        following = _start_that_fits(answered, opening.start, request, calibration, selection, reader.context_limit)
         if following is None:
             break
-        start = following
+        opening = await mind.builder.moved(turn, before, following, reader=reader)
     known = Background(
         now=clock.now(),
-        turns=[turn for turn in answered if turn.number >= start],
-        left_out=sum(turn.number < start for turn in answered),
+        turns=[turn for turn in answered if turn.number >= opening.start],
+        left_out=sum(turn.number < opening.start for turn in answered),
         trinkets=mind.memory.trinkets,
         failures=built.failures,
         earlier=earlier,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from platformdirs import user_state_path
 
 from frontmind.assistant.orchestrator import Orchestrator
+from frontmind.assistant.recalling import RecallOptions
 from frontmind.assistant.report import TurnReport
 from frontmind.assistant.wiring import Mind, build_mind, build_orchestrator
 from frontmind.providers.protocol import Model
@@ -43,6 +44,7 @@ async def open_session(
     *,
     loadable: Sequence[RunnableTool] = (),
     loading: bool = False,
+    recall: RecallOptions | None = None,
 ) -> AsyncIterator[Session]:
     """Put the assistant together around a store and a model, which stay the caller's to close.
 
@@ -50,6 +52,7 @@ async def open_session(
         descriptions: what the model should know that the person can do.
         loadable: tools of which the model is told a line each.
         loading: whether there are servers of such tools, also when none of them has come.
+        recall: how is searched; by words without.
     """
     mind = build_mind(
         store=store,
@@ -59,8 +62,10 @@ async def open_session(
         loading=loading,
         # The person's own, and the same for all databases: two of them may have documents that follow one file.
         locks=user_state_path("frontmind"),
+        recall=recall,
     )
+    mind.start()
     try:
         yield Session(store, model, clock, mind, build_orchestrator(mind, store=store, model=model, clock=clock))
     finally:
-        mind.close()
+        await mind.aclose()

@@ -1,5 +1,6 @@
 """What the environment sets: FRONTMIND_DB, FRONTMIND_TIMEZONE, FRONTMIND_CACHE, FRONTMIND_MAX_OUTPUT_TOKENS,
-FRONTMIND_LOCAL_CONTEXT, FRONTMIND_FRAMING, FRONTMIND_PROFILE.
+FRONTMIND_LOCAL_CONTEXT, FRONTMIND_FRAMING, FRONTMIND_PROFILE, FRONTMIND_EMBEDDER,
+FRONTMIND_MEMORY_MODEL.
 
 FRONTMIND_MODEL and the providers' keys are read where the model is chosen.
 """
@@ -27,6 +28,9 @@ class Settings(BaseSettings):
         local_context: the most tokens that the local engine holds, capped by what the model was trained for.
         framing: how the notification center is sent; None for what the model's profile says.
         profile: facts of your own about the model, as ``fact=value,fact=value``.
+        embedder: what makes vectors of texts for the search; empty for the default, ``none`` for none.
+        memory_model: the model that extracts memories; empty for the chat's, where a provider hosts it, ``none`` for
+            none.
     """
 
     model_config = SettingsConfigDict(env_prefix="FRONTMIND_", env_ignore_empty=True, frozen=True, extra="ignore")
@@ -38,6 +42,8 @@ class Settings(BaseSettings):
     local_context: int = Field(default=8192, ge=512)
     framing: Framing | None = None
     profile: str = ""
+    embedder: str = ""
+    memory_model: str = ""
 
 
 def load_settings() -> Settings:

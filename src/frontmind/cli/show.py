@@ -60,7 +60,7 @@ def show(
     for failure in found.built.failures:
         note(f"{failure.section} is unavailable: {failure.reason}")
     if found.known.left_out:
-        note(f"{found.known.left_out} old turn(s) are left out: with them the window would not fit")
+        note(f"{found.known.left_out} old turn(s) are not sent any more: a summary stands for them")
     if request:
         emit(json_text(found.request) + "\n")
     elif as_json:

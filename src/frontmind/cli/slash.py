@@ -6,16 +6,20 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from frontmind.assistant.inspection import inspect_window
-from frontmind.assistant.wiring import DEFAULT_CONVERSATION
 from frontmind.cli.doc_command import doc
+from frontmind.cli.memory_command import Memories, forget, memory, remember
 from frontmind.cli.remind_command import remind
 from frontmind.cli.session import Session
 from frontmind.errors import UsageError
+from frontmind.recall.context_searches import SearchRequest
+from frontmind.recall.facts import FactKeeper
 from frontmind.trinkets import ToolDescription
-from frontmind.values.records import SearchHit
+from frontmind.trinkets.memory import local_moment
+from frontmind.values.passages import PassageKind, Recollection
 from frontmind.window.blocks import CountedBlock
 
 _SEARCH_LIMIT = 5
+_SHOWN_OF_A_FIND = 100
 _WIDEST_COLUMN = 36
 _PREVIEW_MESSAGE = "(your next message)"
 
@@ -91,33 +95,44 @@ async def _remind(session: Session, arguments: str) -> Outcome:
 
 
 async def _remember(session: Session, arguments: str) -> Outcome:
-    if not arguments:
-        raise UsageError("what should be remembered? Write for example: /remember You prefer tea")
-    saved = await session.store.add_note(arguments, session.clock.now())
-    return Outcome(f"Remembered as n{saved.id}: {saved.text}")
+    return Outcome(await remember(_memories(session), arguments))
+
+
+async def _forget(session: Session, arguments: str) -> Outcome:
+    return Outcome(await forget(_memories(session), arguments))
+
+
+async def _memory(session: Session, arguments: str) -> Outcome:
+    return Outcome(await memory(_memories(session), arguments))
+
+
+def _memories(session: Session) -> Memories:
+    return Memories(session.store, session.clock, FactKeeper(session.store, session.clock))
 
 
 async def _search(session: Session, arguments: str) -> Outcome:
     if not arguments:
         raise UsageError("what should be searched? Write for example: /search tea")
-    store = session.store
-    notes = await store.search_notes(arguments, limit=_SEARCH_LIMIT)
-    messages = await store.search_messages(arguments, limit=_SEARCH_LIMIT)
+    result = await session.mind.recalling.searches.search_and_show(SearchRequest(arguments, limit=_SEARCH_LIMIT))
+    if result is None:
+        return Outcome("Still searching. The assistant sees what is found with a later message.")
     # The person sees all; the model is not shown again what its window has anyway.
-    start = await store.window_start(DEFAULT_CONVERSATION)
-    unseen = await store.search_messages(
-        arguments, limit=_SEARCH_LIMIT, conversation=DEFAULT_CONVERSATION, before=start
-    )
-    session.mind.searches.show(arguments, (*notes, *unseen), session.clock.now())
-    shown = "\n".join(_hit_line(hit, session) for hit in (*notes, *messages)) or "Nothing found."
+    shown = "\n".join(_hit_line(find, session) for find in result.everything) or "Nothing found."
     return Outcome(f"{shown}\n(The assistant sees this with your next message.)")
 
 
-def _hit_line(hit: SearchHit, session: Session) -> str:
-    at = f"{hit.at.astimezone(session.clock.zone):%Y-%m-%d %H:%M}"
-    text = " ".join(hit.text.split())
-    shown = text if len(text) <= 100 else text[:99] + "…"
-    return f"{at}  {hit.speaker or f'n{hit.ref}'}: {shown}"
+def _hit_line(found: Recollection, session: Session) -> str:
+    passage = found.hit.passage
+    name = {PassageKind.MEMORY: f"m{passage.ref}: ", PassageKind.DOCUMENT: f"{passage.conversation}: "}
+    superseded = " (no longer holds)" if found.memory is not None and found.memory.superseded_by is not None else ""
+    at = local_moment(passage.at, session.clock.now())
+    return f"{at}  {name.get(passage.kind, '')}{_shown(passage.text)}{superseded}"
+
+
+def _shown(text: str) -> str:
+    """The beginning of a find on one line. Not in the wording of the prompt: the terminal makes it printable."""
+    line = " ".join(text[: 4 * _SHOWN_OF_A_FIND].split())
+    return line if len(line) <= _SHOWN_OF_A_FIND else f"{line[: _SHOWN_OF_A_FIND - 1].rstrip()}…"
 
 
 async def _doc(session: Session, arguments: str) -> Outcome:
@@ -185,14 +200,35 @@ COMMANDS: tuple[SlashCommand, ...] = (
     ),
     SlashCommand(
         "/remember",
-        (("TEXT", "keep a memory"),),
+        (("TEXT", "keep a memory, such as: /remember You prefer tea"),),
         _remember,
         "keeps a memory",
         "To have something kept for good, the person writes /remember and the text.",
     ),
     SlashCommand(
+        "/forget",
+        (("ID", "delete a memory for good"),),
+        _forget,
+        "deletes a memory",
+        "To have a memory deleted, the person writes /forget and its id, such as: /forget m3.",
+    ),
+    SlashCommand(
+        "/memory",
+        (
+            ("[list [all]]", "list them, with their ids; all: also the superseded"),
+            ("show ID", "show where it comes from, and what it is linked to"),
+            ("edit ID TEXT", "give it another text"),
+            ("until|happens ID DATE", "say up to when it holds, or when it takes place; none for never"),
+            ("restore ID", "let one that is superseded hold again"),
+            ("export|import FILE", "write all to a file, or add those of one: .jsonl or .md"),
+            ("status", "how many there are, and what a model has extracted"),
+        ),
+        _memory,
+        "the person lists and changes memories",
+    ),
+    SlashCommand(
         "/search",
-        (("WORDS", "search memories and earlier messages, and show the assistant"),),
+        (("WORDS", "search what was kept, said and written; the assistant sees it"),),
         _search,
         "the person searches memories and earlier messages",
     ),

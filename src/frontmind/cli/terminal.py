@@ -145,7 +145,8 @@ def report_lines(report: TurnReport) -> list[str]:
             f"[{report.set_aside} earlier message(s) were refused by the provider; they are kept, but not sent]"
         )
     if report.left_out:
-        lines.append(f"[{report.left_out} old turn(s) left the window, which was full; they stay in the search]")
+        why = ", which was full" if report.was_full else " with their segments"
+        lines.append(f"[{report.left_out} old turn(s) left the window{why}; a summary stands for them]")
     if report.system_change is not None:
         names = ", ".join(report.system_change.sections)
         lines.append(

@@ -176,6 +176,8 @@ def report_json(report: TurnReport) -> dict[str, object]:
         "scrubbed": report.scrubbed,
         "retries": report.retries,
         "left_out": report.left_out,
+        "collapsed": report.collapsed,
+        "was_full": report.was_full,
         "joined": report.joined,
         "set_aside": report.set_aside,
     }

@@ -1,21 +1,25 @@
 """Which turns leave the window when it no longer fits into the model's context. Pure.
 
 Leaving a turn out rewrites the start of the history and so costs the whole prompt cache; therefore it
-happens rarely and in a large step, to half of the room, never one turn at a time.
+happens rarely and in a large step, to half of the room that the rest of the window leaves, never one turn at a time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from frontmind.continuum.history import settled
 from frontmind.values.message import Message
 from frontmind.values.records import Turn, TurnState
 from frontmind.window.blocks import message_text
 
+_CHARACTERS: Final = 3
+"""About so many characters are a token."""
+
 
 def window_start_to_fit(turns: Sequence[Turn], *, start: int, tokens: int, room: int) -> int | None:
-    """The number of the first turn to keep so that about half of the room is filled, at most.
+    """The number of the first turn to keep so that the turns fill about half of the room that they have, at most.
 
     Args:
         turns: all turns by number.
@@ -33,9 +37,10 @@ def window_start_to_fit(turns: Sequence[Turn], *, start: int, tokens: int, room:
     }
     if not sizes:
         return None
-    surplus = tokens - room // 2
     # Characters stand for tokens here; the caller counts again and comes back when it was not enough.
-    characters_to_drop = surplus * 3
+    others = max(0, tokens - sum(sizes.values()) // _CHARACTERS)
+    surplus = tokens - others - max(0, room - others) // 2
+    characters_to_drop = surplus * _CHARACTERS
     dropped = 0
     for number, size in sizes.items():
         dropped += size

@@ -2,7 +2,8 @@
 
 A message that was accepted but never answered (the process died, the network was down) is not lost: its
 text stands in front of the next message, in the same user message, and stays there in the history. What a framing
-keeps beside a message stands with it as a `Notice`; whether it is sent is the framing's matter.
+keeps beside a message stands with it as a `Notice`; whether it is sent is the framing's matter. What stands for the
+turns that are no longer sent is a text in front of the first message that is.
 
 A turn whose process died after its tools had begun cannot simply be asked again: they may have taken effect. It is
 closed as it stands: a call without a result gets one that says so, and the reply says that it was interrupted.
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from frontmind.providers.profiles.profile import Profile
@@ -42,6 +43,8 @@ class Continuum:
         unanswered: the parts of the messages that wait for a reply, in order.
         previous_message_at: when the newest message was stored; None when there is none.
         last_done: the newest answered turn.
+        opening: what stands in front of the unanswered parts, because no answered turn is sent that it could stand in
+            front of.
     """
 
     history: tuple[Message, ...]
@@ -49,6 +52,7 @@ class Continuum:
     unanswered: tuple[Part, ...]
     previous_message_at: datetime | None
     last_done: Turn | None
+    opening: tuple[Part, ...] = ()
 
 
 INTERRUPTED: Final = "(I was interrupted here, before I could answer.)"
@@ -90,6 +94,22 @@ def newest_message_at(turns: Sequence[Turn]) -> datetime | None:
     return newest.answered_at or newest.asked_at
 
 
+def next_segment(turns: Sequence[Turn], now: datetime, *, pause: timedelta) -> int:
+    """The number of the segment that a turn behind these (by number) belongs to when it begins now."""
+    if not turns:
+        return 1
+    newest = last_said(turns, now)
+    return turns[-1].segment + (1 if newest is not None and now - newest >= pause else 0)
+
+
+def last_said(turns: Sequence[Turn], now: datetime) -> datetime | None:
+    """When something was said last in these turns. What lies after now does not count: a clock that was wrong once
+    would hide every pause until then.
+    """
+    moments = (moment for turn in turns for moment in (turn.asked_at, turn.answered_at))
+    return max((moment for moment in moments if moment is not None and moment <= now), default=None)
+
+
 def unanswered_turns(turns: Sequence[Turn]) -> list[Turn]:
     """The turns (by number) whose messages wait for a reply.
 
@@ -105,18 +125,25 @@ def unanswered_turns(turns: Sequence[Turn]) -> list[Turn]:
 
 
 def read_turns(
-    turns: Sequence[Turn], *, window_start: int = 1, model: str | None = None, profile: Profile | None = None
+    turns: Sequence[Turn],
+    *,
+    window_start: int = 1,
+    summary: str = "",
+    model: str | None = None,
+    profile: Profile | None = None,
 ) -> Continuum:
     """The continuum of these turns (by number).
 
     Args:
         window_start: the number of the first turn that is sent.
+        summary: what stands for those in front of it; empty for nothing.
         model: the full name of the model that will read it; reasoning of another one is bound to nothing.
         profile: what is known of that model: what it cannot take, an earlier one may have, is said in a line instead.
     """
     history: list[Message] = []
     answered: list[Turn] = []
     waiting: list[Part] = []
+    opening: tuple[Part, ...] = (Text(summary),) if summary else ()
     last_done: Turn | None = None
     for turn in map(settled, turns):
         if turn.state is TurnState.REFUSED:
@@ -127,16 +154,17 @@ def read_turns(
             continue
         waiting.extend(turn.user.parts)
         if turn.state is TurnState.DONE and turn.reply is not None:
-            history.append(Message(Role.USER, _noticed(waiting, turn)))
+            history.append(Message(Role.USER, _noticed((*opening, *waiting), turn)))
             for step in turn.steps:
                 if step.results is not None:
                     history += [_bound(step.said, turn, model), step.results]
             history.append(_bound(turn.reply, turn, model))
             answered.append(turn)
             waiting.clear()
+            opening = ()
             last_done = turn
     taken = tuple(history) if profile is None else tuple(_taken(message, profile) for message in history)
-    return Continuum(taken, tuple(answered), tuple(waiting), newest_message_at(turns), last_done)
+    return Continuum(taken, tuple(answered), tuple(waiting), newest_message_at(turns), last_done, opening)
 
 
 def _taken(message: Message, profile: Profile) -> Message:

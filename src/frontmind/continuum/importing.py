@@ -86,6 +86,21 @@ def import_conversation(text: str, *, source: str) -> ImportedConversation:
     return ImportedConversation("\n\n".join(reader.system), normalised.messages, changes, tools)
 
 
+def read_message(number: int, item: object, *, source: str) -> Message | None:
+    """One message by itself, as either API takes it; None for a system message.
+
+    Args:
+        number: its place among the others, for the errors.
+        source: what it stands in, for the errors.
+
+    Raises:
+        UsageError: it is no message, or has an unknown role or content.
+    """
+    reader = _Reader(source)
+    reader.read(number, item)
+    return reader.messages[0] if reader.messages else None
+
+
 def _tools(data: object, source: str) -> tuple[AnyTool, ...]:
     """The tools of a request: each a function of either API; others are the provider's own and left to it."""
     tools = []

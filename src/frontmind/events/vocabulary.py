@@ -26,6 +26,8 @@ class TurnContext:
         message: the text of the current user message; empty when none is known yet.
         previous_message_at: when the last message before this one was stored; None in the first turn.
         window_start: the number of the first turn that stands in the window.
+        segment: the number of the segment that the turn belongs to; None where nobody knows it.
+        context_limit: the most tokens that the window may have; None where nobody knows it, or it has none.
     """
 
     conversation: str
@@ -34,6 +36,8 @@ class TurnContext:
     message: str = ""
     previous_message_at: datetime | None = None
     window_start: int = 1
+    segment: int | None = None
+    context_limit: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

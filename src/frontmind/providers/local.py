@@ -17,11 +17,12 @@ from typing import TypeAlias
 from frontmind.errors import RequestRefused
 from frontmind.providers.encoding.local import encode_local
 from frontmind.providers.engine import DEFAULT_CONTEXT, Engine, EngineClient, Slot, try_loading
-from frontmind.providers.gguf import Announce, keeps_running_state, resolve_local
+from frontmind.providers.gguf import keeps_running_state, resolve_local
 from frontmind.providers.openai_chat import OpenAIChatModel
 from frontmind.providers.profiles.profile import Profile
 from frontmind.providers.profiles.resolve import choose_framing, resolve_profile
 from frontmind.providers.protocol import Finished, Request, StopReason, StreamEvent, TextDelta, TokenCount
+from frontmind.providers.wheel_files import Announce
 from frontmind.window.canonical import Json
 from frontmind.window.choice import Framing, FramingChoice
 from frontmind.window.window import Window

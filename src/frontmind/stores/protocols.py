@@ -16,6 +16,8 @@ from contextlib import AbstractAsyncContextManager
 from datetime import date, datetime, timedelta
 from typing import Protocol
 
+from frontmind.stores.recall_protocols import MemoryStore, PassageStore, VectorStore
+from frontmind.values.imports import ImportedTurn
 from frontmind.values.message import Message
 from frontmind.values.records import (
     Completion,
@@ -23,13 +25,13 @@ from frontmind.values.records import (
     Document,
     DocumentVersion,
     NewReminder,
-    Note,
     Reminder,
-    SearchHit,
     Segment,
+    SegmentSummary,
     Sent,
     Step,
     Turn,
+    WindowOpening,
 )
 from frontmind.window.canonical import Json
 
@@ -47,8 +49,8 @@ class ConversationStore(Protocol):
     async def begin_turn(self, conversation: str, message: Message, at: datetime, *, segment_pause: timedelta) -> Turn:
         """Accept a user message: store it as a new OPEN turn and return that.
 
-        The turn opens a new segment when the conversation has none, or when its newest stored message is at
-        least ``segment_pause`` older than ``at``; otherwise it joins the newest segment.
+        The turn opens a new segment when the conversation has none, or when the newest message that was not stored
+        after ``at`` is at least ``segment_pause`` older; otherwise it joins the newest segment.
         """
         ...
 
@@ -81,21 +83,52 @@ class ConversationStore(Protocol):
         """
         ...
 
-    async def turns(self, conversation: str, *, since: int = 1) -> Sequence[Turn]:
-        """The turns whose number is at least ``since``, by number, in every state."""
-        ...
-
-    async def segments(self, conversation: str, *, before: int | None = None) -> Sequence[Segment]:
-        """The segments that have at least one turn which is not REFUSED, by number.
-
-        Turns from the number ``before`` on do not count; None counts all.
-
-        A REFUSED turn counts in none of their fields: its message must not come back to the model as a title.
+    async def turns(self, conversation: str, *, since: int = 1, until: int | None = None) -> Sequence[Turn]:
+        """The turns from the number ``since`` to the number ``until``, both included, by number, in every state; None
+        for all from there on.
         """
         ...
 
-    async def window_start(self, conversation: str) -> int:
-        """The number of the first turn that is still sent to the model; 1 until a completed turn has moved it."""
+    async def segments(
+        self, conversation: str, *, before: int | None = None, newest: int | None = None
+    ) -> Sequence[Segment]:
+        """The segments that have at least one turn which is not REFUSED, by number.
+
+        A REFUSED turn counts in none of their fields: its message must not come back to the model as a title.
+
+        Args:
+            before: turns from this number on do not count; None counts all.
+            newest: only so many, those with the largest numbers. What this costs does not grow with the conversation.
+        """
+        ...
+
+    async def count_segments(self, conversation: str, *, before: int | None = None) -> int:
+        """How many there are of them; turns from the number ``before`` on do not count."""
+        ...
+
+    async def segments_without_summary(self, conversation: str) -> Sequence[Segment]:
+        """Those of the segments of which nobody has stored what they were about, by number."""
+        ...
+
+    async def window_opening(self, conversation: str) -> WindowOpening:
+        """Where the window begins; at the first turn until a completed turn has moved it."""
+        ...
+
+    async def save_summary(self, conversation: str, segment: int, summary: SegmentSummary) -> None:
+        """Store what a segment was about, in the place of what was there.
+
+        Raises:
+            UsageError: there is no such segment.
+        """
+        ...
+
+    async def import_turns(self, conversation: str, turns: Sequence[ImportedTurn], *, source: str) -> int:
+        """Store the exchanges of another program as DONE turns behind those that the conversation has, in their order,
+        searchable at once; those whose key is known of this source are passed over.
+
+        Returns:
+            How many are new.
+        """
         ...
 
 
@@ -160,22 +193,6 @@ class ReminderStore(Protocol):
 
     async def deliveries(self) -> Sequence[Delivery]:
         """What was delivered, in the order in which it was."""
-        ...
-
-
-class NoteStore(Protocol):
-    async def add_note(self, text: str, at: datetime) -> Note: ...
-
-    async def notes(self) -> Sequence[Note]:
-        """All notes by id."""
-        ...
-
-    async def remove_note(self, note_id: int) -> Note:
-        """Delete it, also from the search.
-
-        Raises:
-            UsageError: there is no note with this id.
-        """
         ...
 
 
@@ -248,22 +265,6 @@ class DocumentStore(Protocol):
         ...
 
 
-class SearchIndex(Protocol):
-    async def search_notes(self, query: str, *, limit: int) -> Sequence[SearchHit]:
-        """Notes that share a word stem with the query, best first, ties by id."""
-        ...
-
-    async def search_messages(
-        self, query: str, *, limit: int, conversation: str | None = None, before: int | None = None
-    ) -> Sequence[SearchHit]:
-        """Messages of DONE turns that share a word stem with the query, best first, ties by id.
-
-        Of ``conversation`` only the turns with a number smaller than ``before`` are searched (the others are
-        in the window anyway); other conversations are searched whole.
-        """
-        ...
-
-
 class RequestStore(Protocol):
     async def save_request(self, request: Mapping[str, Json]) -> str:
         """Keep the request and return its hash: SHA-256 over `canonical_json(request)`.
@@ -298,7 +299,17 @@ class TextStore(Protocol):
         ...
 
 
-class Store(ConversationStore, ReminderStore, NoteStore, DocumentStore, SearchIndex, RequestStore, TextStore, Protocol):
+class Store(
+    ConversationStore,
+    ReminderStore,
+    MemoryStore,
+    DocumentStore,
+    PassageStore,
+    VectorStore,
+    RequestStore,
+    TextStore,
+    Protocol,
+):
     """Everything that the assistant keeps for one owner."""
 
     def of(self, owner: str) -> Store:

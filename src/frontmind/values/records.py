@@ -119,13 +119,26 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
+class WindowOpening:
+    """Where the window of a conversation begins.
+
+    Attributes:
+        start: the number of the first turn that is still sent.
+        summary: what stands in front of it, for all that is no longer sent; byte for byte the same until the start
+            moves. Empty while everything is sent.
+    """
+
+    start: int = 1
+    summary: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Completion:
     """What is known at the end of a turn and is stored with the reply in one transaction.
 
     Attributes:
         refuses: the ids of OPEN turns of the conversation that become REFUSED: the reply came only without them.
-        window_start: the number of the first turn that is still sent from now on; a smaller one than before changes
-            nothing.
+        opening: where the window begins from now on; one that begins no later than before changes nothing.
     """
 
     reply: Message
@@ -137,7 +150,23 @@ class Completion:
     system_fingerprint: Mapping[str, str]
     sent: Sent | None = None
     refuses: tuple[int, ...] = ()
-    window_start: int = 1
+    opening: WindowOpening = WindowOpening()
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentSummary:
+    """What a closed segment was about.
+
+    Attributes:
+        text: a few sentences.
+        author: the full name of the model that wrote title and text; empty where both are extracts of what was said.
+        made_at: when they were written.
+    """
+
+    title: str
+    text: str
+    author: str
+    made_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,10 +175,12 @@ class Segment:
 
     Attributes:
         number: counts from 1 within its conversation.
-        title: the beginning of its first user message, on one line.
+        title: that of its summary; without one the beginning of its first user message, on one line.
         started_at: when its first message was accepted.
         ended_at: when its last message was stored so far.
         turns: how many turns it has.
+        first, last: the numbers of its first and its last turn.
+        summary: None until somebody has written one.
     """
 
     conversation: str
@@ -158,6 +189,9 @@ class Segment:
     started_at: datetime
     ended_at: datetime
     turns: int
+    first: int = 0
+    last: int = 0
+    summary: SegmentSummary | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,15 +265,6 @@ class Delivery:
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
-    """A memory that the person asked to keep."""
-
-    id: int
-    text: str
-    created_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
 class Document:
     """A named document; while enabled it is part of the system prompt.
 
@@ -275,28 +300,3 @@ class DocumentVersion:
     text: str
     at: datetime
     by: str
-
-
-class HitKind(StrEnum):
-    NOTE = "note"
-    MESSAGE = "message"
-
-
-@dataclass(frozen=True, slots=True)
-class SearchHit:
-    """One find.
-
-    Attributes:
-        kind: what was found.
-        ref: the id of the note, or of the turn that the message belongs to.
-        speaker: "user" or "assistant" for a message, empty for a note.
-        at: when it was stored.
-        score: larger is better; comparable only within one search.
-    """
-
-    kind: HitKind
-    ref: int
-    speaker: str
-    text: str
-    at: datetime
-    score: float

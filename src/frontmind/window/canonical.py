@@ -11,7 +11,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn, TypeAlias
 
 Json: TypeAlias = "Mapping[str, Json] | Sequence[Json] | str | int | float | bool | None"
@@ -37,14 +37,18 @@ def canonical_text(value: Json) -> str:
     return canonical_json(value).decode()
 
 
-def parse_json(text: str) -> Any:
+def parse_json(text: str, *, object_of: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
     """The value of a JSON text, if it is one that `canonical_json` can write again.
+
+    Args:
+        object_of: what makes an object of its members, of which two may have one name; None for a dict, in which the
+            last one counts.
 
     Raises:
         ValueError: the text is not JSON, has a NaN, an infinity or a number too large, or is nested too deeply.
     """
     try:
-        return json.loads(text, parse_constant=_refuse_number, parse_float=_finite)
+        return json.loads(text, parse_constant=_refuse_number, parse_float=_finite, object_pairs_hook=object_of)
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -23,19 +24,44 @@ from frontmind.stores.sqlite.codec import (
     to_sent,
     to_text,
 )
-from frontmind.stores.sqlite.search import index_turn
+from frontmind.stores.sqlite.passage_making import index_elsewhere, index_turn
+from frontmind.values.imports import ImportedTurn
 from frontmind.values.message import Message
-from frontmind.values.records import Completion, Segment, Sent, Step, Turn, TurnState
+from frontmind.values.passages import NewPassage
+from frontmind.values.records import (
+    Completion,
+    Sent,
+    Step,
+    Turn,
+    TurnState,
+    WindowOpening,
+)
 from frontmind.values.usage import Usage
 
-_TITLE_LENGTH: Final = 60
-_ELLIPSIS: Final = "…"
-_NO_TITLE: Final = "(no text)"
+IMPORT_PAUSE: Final = timedelta(minutes=60)
+"""How long nothing was said before a new segment of an imported conversation begins."""
+
+LARGEST_NUMBER: Final = 2**63 - 1
+"""No turn has a larger one."""
+
+_BEHIND_ALL: Final = "A"
+"""Sorts behind each moment as it is stored."""
 
 _SELECT_TURN: Final = """
     SELECT turns.*, conversations.name AS conversation_name
     FROM turns JOIN conversations ON conversations.id = turns.conversation
 """
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """Where a conversation ends: its last turn and segment, and the moment, as it is stored, up to which it was said;
+    empty where there is none.
+    """
+
+    number: int = 0
+    segment: int = 0
+    newest: str = ""
 
 
 def begin_turn(
@@ -49,15 +75,7 @@ def begin_turn(
     """Accept a user message as a new OPEN turn."""
     asked_at = to_moment(at)
     conversation_id = _enter(connection, owner, conversation)
-    last = connection.execute(
-        """
-        SELECT max(number) AS number, max(segment) AS segment,
-               max(max(asked_at, coalesce(answered_at, asked_at))) AS newest
-        FROM turns WHERE conversation = ?
-        """,
-        (conversation_id,),
-    ).fetchone()
-    number, segment = _next_place(last, at, segment_pause)
+    number, segment = _next_place(_end(connection, conversation_id, asked_at), at, segment_pause)
     turn_id = connection.execute(
         """
         INSERT INTO turns (conversation, number, segment, state, asked_at, user_message)
@@ -65,6 +83,7 @@ def begin_turn(
         """,
         (conversation_id, number, segment, TurnState.OPEN.value, asked_at, to_message(message)),
     ).lastrowid
+    connection.execute("INSERT OR IGNORE INTO active_days VALUES (?, ?)", (owner, at.date().isoformat()))
     return _turn_with(connection, turn_id or 0)
 
 
@@ -124,69 +143,119 @@ def complete_turn(connection: sqlite3.Connection, turn_id: int, completion: Comp
         _refuse(connection, refused, because_of=turn_id)
     connection.execute(
         """
-        UPDATE conversations SET window_start = max(window_start, ?)
-        WHERE id = (SELECT conversation FROM turns WHERE id = ?)
+        UPDATE conversations SET window_start = :start, opening = :summary
+        WHERE id = (SELECT conversation FROM turns WHERE id = :turn) AND window_start < :start
         """,
-        (completion.window_start, turn_id),
+        {"start": completion.opening.start, "summary": to_text(completion.opening.summary), "turn": turn_id},
     )
-    turn = _turn_with(connection, turn_id)
-    index_turn(connection, turn_id, turn.user, completion.reply)
-    return turn
+    index_turn(connection, turn_id)
+    return _turn_with(connection, turn_id)
 
 
-def turns(connection: sqlite3.Connection, owner: StoredText, conversation: str, since: int) -> Sequence[Turn]:
-    """The turns from the number ``since`` on, by number."""
+def turns(
+    connection: sqlite3.Connection, owner: StoredText, conversation: str, since: int, until: int | None
+) -> Sequence[Turn]:
+    """The turns from the number ``since`` to the number ``until``, by number; None for all from there on."""
+    last = LARGEST_NUMBER if until is None else until
     rows = connection.execute(
         f"""
-        {_SELECT_TURN} WHERE conversations.owner = ? AND conversations.name = ? AND turns.number >= ?
+        {_SELECT_TURN} WHERE conversations.owner = ? AND conversations.name = ? AND turns.number BETWEEN ? AND ?
         ORDER BY turns.number
         """,
-        (owner, to_text(conversation), since),
+        (owner, to_text(conversation), since, last),
     )
-    known = steps.steps_since(connection, owner, to_text(conversation), since)
+    known = steps.steps_between(connection, owner, to_text(conversation), since, last)
     return [_turn(row, known.get(row["id"], ())) for row in rows]
 
 
-def segments(
-    connection: sqlite3.Connection, owner: StoredText, conversation: str, before: int | None
-) -> Sequence[Segment]:
-    """The segments as their turns that are not REFUSED make them, by number; turns from ``before`` on do not count."""
-    rows = connection.execute(
-        """
-        SELECT kept.segment, kept.turns, kept.ended_at, opening.asked_at AS started_at, opening.user_message
-        FROM (
-            SELECT turns.conversation, turns.segment, count(*) AS turns, min(turns.number) AS opening,
-                   max(max(turns.asked_at, coalesce(turns.answered_at, turns.asked_at))) AS ended_at
-            FROM turns JOIN conversations ON conversations.id = turns.conversation
-            WHERE conversations.owner = ? AND conversations.name = ? AND turns.state <> ?
-              AND (? IS NULL OR turns.number < ?)
-            GROUP BY turns.conversation, turns.segment
-        ) AS kept
-        JOIN turns AS opening ON opening.conversation = kept.conversation AND opening.number = kept.opening
-        ORDER BY kept.segment
-        """,
-        (owner, to_text(conversation), TurnState.REFUSED.value, before, before),
-    )
-    return [_segment(row, conversation) for row in rows]
-
-
-def title(text: str) -> str:
-    """The beginning of the text on one line."""
-    line = " ".join(text.split())
-    if len(line) <= _TITLE_LENGTH:
-        return line or _NO_TITLE
-    room = _TITLE_LENGTH - len(_ELLIPSIS)
-    # One more character than there is room for: a word may end exactly there.
-    whole_words, _, _ = line[: room + 1].rpartition(" ")
-    return (whole_words or line[:room]) + _ELLIPSIS
-
-
-def window_start(connection: sqlite3.Connection, owner: StoredText, conversation: str) -> int:
-    """The number of the first turn that is still sent."""
+def window_opening(connection: sqlite3.Connection, owner: StoredText, conversation: str) -> WindowOpening:
+    """Where the window begins."""
     row = connection.execute(
-        "SELECT window_start FROM conversations WHERE owner = ? AND name = ?", (owner, to_text(conversation))
+        "SELECT window_start, opening FROM conversations WHERE owner = ? AND name = ?", (owner, to_text(conversation))
     ).fetchone()
-    return 1 if row is None else int(row["window_start"])
+    with decoding("a conversation"):
+        return WindowOpening() if row is None else WindowOpening(row["window_start"], from_text(row["opening"]))
+
+
+def import_turns(
+    connection: sqlite3.Connection, owner: StoredText, conversation: str, turns: Sequence[ImportedTurn], source: str
+) -> int:
+    """Store the exchanges whose keys are not known yet behind those that are there; gives back how many."""
+    keys = [to_text(turn.key) for turn in turns]
+    home = _home_of_imported(connection, owner, to_text(source), keys)
+    conversation_id = _enter(connection, owner, conversation) if home is None else home
+    end, new = _end(connection, conversation_id, _BEHIND_ALL), 0
+    for turn in turns:
+        key = (owner, to_text(source), to_text(turn.key))
+        if connection.execute(
+            "SELECT 1 FROM imported_turns WHERE owner = ? AND source = ? AND key = ?", key
+        ).fetchone():
+            continue
+        number, segment = _next_place(end, turn.asked_at, IMPORT_PAUSE)
+        asked_at, answered_at = to_moment(turn.asked_at), to_moment(turn.answered_at)
+        end = _End(number, segment, max(asked_at, answered_at))
+        turn_id = connection.execute(
+            """
+            INSERT INTO turns (conversation, number, segment, state, asked_at, user_message, answered_at, reply_message)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            (
+                conversation_id,
+                number,
+                segment,
+                TurnState.DONE.value,
+                asked_at,
+                to_message(turn.user),
+                answered_at,
+                to_message(turn.reply),
+            ),
+        ).lastrowid
+        connection.execute("INSERT INTO imported_turns VALUES (?, ?, ?, ?)", (*key, turn_id))
+        index_turn(connection, turn_id or 0)
+        new += 1
+    return new
+
+
+def add_passages(
+    connection: sqlite3.Connection,
+    owner: StoredText,
+    conversation: str,
+    passages: Sequence[tuple[datetime, NewPassage]],
+) -> Sequence[int]:
+    """Store exchanges of a conversation that was held elsewhere; their ids."""
+    return index_elsewhere(connection, owner, _enter(connection, owner, conversation), passages)
+
+
+def _home_of_imported(
+    connection: sqlite3.Connection, owner: StoredText, source: StoredText, keys: Sequence[StoredText]
+) -> int | None:
+    """The conversation that has the first known of these exchanges: a chat may have been renamed since."""
+    for key in keys:
+        row = connection.execute(
+            """
+            SELECT turns.conversation AS id FROM imported_turns JOIN turns ON turns.id = imported_turns.turn
+            WHERE owner = ? AND source = ? AND key = ?
+            """,
+            (owner, source, key),
+        ).fetchone()
+        if row is not None:
+            return int(row["id"])
+    return None
+
+
+def _end(connection: sqlite3.Connection, conversation_id: int, by: str) -> _End:
+    """Where it ends. What was said after ``by`` does not count: the clock was wrong then, or is wrong now, and a pause
+    must be seen all the same.
+    """
+    row = connection.execute(
+        """
+        SELECT max(number) AS number, max(segment) AS segment,
+               max(max(iif(asked_at <= :by, asked_at, ''), iif(answered_at <= :by, answered_at, ''))) AS newest
+        FROM turns WHERE conversation = :conversation
+        """,
+        {"by": by, "conversation": conversation_id},
+    ).fetchone()
+    return _End() if row["number"] is None else _End(row["number"], row["segment"], row["newest"])
 
 
 def _refuse(connection: sqlite3.Connection, turn_id: int, *, because_of: int) -> None:
@@ -218,11 +287,11 @@ def _not_open(turn_id: int) -> UsageError:
 
 
 @decoding("a turn")
-def _next_place(last: sqlite3.Row, at: datetime, segment_pause: timedelta) -> tuple[int, int]:
-    if last["number"] is None:
+def _next_place(end: _End, at: datetime, segment_pause: timedelta) -> tuple[int, int]:
+    if not end.number:
         return 1, 1
-    paused = at - from_moment(last["newest"]) >= segment_pause
-    return last["number"] + 1, last["segment"] + (1 if paused else 0)
+    paused = bool(end.newest) and at - from_moment(end.newest) >= segment_pause
+    return end.number + 1, end.segment + (1 if paused else 0)
 
 
 @decoding("a turn")
@@ -245,18 +314,6 @@ def _turn(row: sqlite3.Row, steps: tuple[Step, ...]) -> Turn:
         system_fingerprint=from_json(row["system_fingerprint"]),
         sent=None if row["sent"] is None else from_sent(row["sent"]),
         steps=steps,
-    )
-
-
-@decoding("a segment")
-def _segment(row: sqlite3.Row, conversation: str) -> Segment:
-    return Segment(
-        conversation=conversation,
-        number=row["segment"],
-        title=title(from_message(row["user_message"]).text),
-        started_at=from_moment(row["started_at"]),
-        ended_at=from_moment(row["ended_at"]),
-        turns=row["turns"],
     )
 
 

@@ -17,6 +17,8 @@ from frontmind.stores.sqlite.codec import (
     to_moment,
     to_text,
 )
+from frontmind.stores.sqlite.passage_making import forget_passages, index_document
+from frontmind.values.passages import PassageKind
 from frontmind.values.records import Document, DocumentVersion
 
 _SELECT = """
@@ -53,6 +55,7 @@ def put_document(
     document_id = _id(connection, owner, name)
     if row is None or from_text(row["text"]) != text:
         _add_version(connection, document_id, holds or None, text, at, by)
+        index_document(connection, document_id)
     if by == "person":
         connection.execute("UPDATE documents SET enabled = 1 WHERE id = ?", (document_id,))
     if source is not None:
@@ -118,6 +121,7 @@ def undo_document(connection: sqlite3.Connection, owner: StoredText, name: str, 
     if row is None or row["parent"] is None:
         raise UsageError(f"the document {name!r} has no earlier version; there is nothing to undo")
     connection.execute("UPDATE documents SET version = ? WHERE id = ?", (row["parent"], document_id))
+    index_document(connection, document_id)
     return _existing(connection, owner, name)
 
 
@@ -130,6 +134,7 @@ def remove_document(connection: sqlite3.Connection, owner: StoredText, name: str
     document_id = _id(connection, owner, name)
     removed = _existing(connection, owner, name)
     connection.execute("DELETE FROM documents WHERE id = ?", (document_id,))
+    forget_passages(connection, owner, PassageKind.DOCUMENT, document_id)
     return removed
 
 

@@ -1,4 +1,4 @@
-"""One turn at a time per conversation: among the tasks of this process, and among processes.
+"""One turn at a time per conversation, among the tasks of this process and among processes; and one that embeds.
 
 The lock among processes is one that the operating system takes back when its holder dies.
 """
@@ -6,8 +6,8 @@ The lock among processes is one that the operating system takes back when its ho
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Final
 from weakref import WeakValueDictionary
@@ -21,7 +21,7 @@ _POLL_SECONDS: Final = 0.02
 
 
 class TurnLocks:
-    """The locks of all conversations of one database."""
+    """The locks of all conversations of one database, and those of embedding."""
 
     def __init__(self, folder: Path | None, path: str) -> None:
         """
@@ -46,6 +46,20 @@ class TurnLocks:
             finally:
                 lock.release()
 
+    @contextmanager
+    def try_filling(self, owner: str) -> Iterator[bool]:
+        """Keep the lock of embedding the owner's passages: True, or False at once where another process has it."""
+        if self._folder is None:
+            yield True
+            return
+        with translated(self._path):
+            lock = _lock_in(self._folder, owner, "embedding-")
+            alone = _taken(lock)
+        try:
+            yield alone
+        finally:
+            lock.release()
+
     async def _acquire(self, folder: Path, conversation: str) -> FileLock:
         with translated(self._path):
             lock = _lock_in(folder, conversation)
@@ -55,9 +69,9 @@ class TurnLocks:
                 await asyncio.sleep(_POLL_SECONDS)
 
 
-def _lock_in(folder: Path, conversation: str) -> FileLock:
+def _lock_in(folder: Path, locked: str, kind: str = "") -> FileLock:
     folder.mkdir(exist_ok=True)
-    name = digest(conversation.encode("utf-8", errors="surrogatepass"))[:16]
+    name = kind + digest(locked.encode("utf-8", errors="surrogatepass"))[:16]
     # Not bound to a thread: a generator that is dropped may be finished on another one.
     return FileLock(folder / f"{name}.lock", thread_local=False)
 

@@ -19,7 +19,8 @@ from typing import Final, TypeVar
 from frontmind.errors import StoreError
 from frontmind.stores.sqlite.connection import transaction
 from frontmind.stores.sqlite.failures import is_busy, shown, unusable
-from frontmind.stores.sqlite.schema import APPLICATION_ID, MIGRATIONS, SCHEMA_VERSION
+from frontmind.stores.sqlite.passage_making import rebuild_passages
+from frontmind.stores.sqlite.schema import APPLICATION_ID, MIGRATIONS, PASSAGES_VERSION, SCHEMA_VERSION
 
 T = TypeVar("T")
 
@@ -159,6 +160,8 @@ def migrate(connection: sqlite3.Connection, name: str) -> None:
     for migration in MIGRATIONS[version:]:
         for statement in migration:
             connection.execute(statement)
+    if version < PASSAGES_VERSION:
+        rebuild_passages(connection)
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
 

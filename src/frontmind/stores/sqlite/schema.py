@@ -217,11 +217,170 @@ _OWNERS: Final = (
     "DROP TABLE domaindocs",
 )
 
+# What is searched: passages made of turns, memories and documents; no text is kept twice, the index reads the table.
+# A scope stands for an owner and a kind: a word of digits, so that no stemmer changes it.
+_PASSAGES: Final = (
+    "DROP TABLE note_index",
+    "DROP TABLE message_index",
+    """
+    CREATE TABLE passages (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        scope TEXT NOT NULL,
+        ref INTEGER NOT NULL,
+        part INTEGER NOT NULL,
+        conversation INTEGER REFERENCES conversations (id),
+        number INTEGER NOT NULL,
+        at TEXT NOT NULL,
+        text TEXT NOT NULL,
+        context TEXT NOT NULL,
+        UNIQUE (scope, ref, part)
+    ) STRICT
+    """,
+    "CREATE INDEX passages_by_scope ON passages (scope, id)",
+    "CREATE INDEX passages_by_time ON passages (scope, at)",
+    "CREATE INDEX passages_by_turn ON passages (conversation, number) WHERE conversation IS NOT NULL",
+    """
+    CREATE VIRTUAL TABLE passage_index USING fts5 (
+        scope, text, context, content = 'passages', content_rowid = 'id', tokenize = 'porter unicode61'
+    )
+    """,
+    """
+    CREATE TRIGGER passage_added AFTER INSERT ON passages BEGIN
+        INSERT INTO passage_index (rowid, scope, text, context) VALUES (new.id, new.scope, new.text, new.context);
+    END
+    """,
+    """
+    CREATE TRIGGER passage_removed AFTER DELETE ON passages BEGIN
+        INSERT INTO passage_index (passage_index, rowid, scope, text, context)
+        VALUES ('delete', old.id, old.scope, old.text, old.context);
+        DELETE FROM vectors WHERE passage = old.id;
+    END
+    """,
+    """
+    CREATE TABLE vector_spaces (
+        id INTEGER PRIMARY KEY,
+        owner ANY NOT NULL,
+        name ANY NOT NULL,
+        dimensions INTEGER NOT NULL,
+        embedded_to INTEGER NOT NULL DEFAULT 0,
+        UNIQUE (owner, name)
+    ) STRICT
+    """,
+    """
+    CREATE TABLE vectors (
+        passage INTEGER NOT NULL,
+        space INTEGER NOT NULL REFERENCES vector_spaces (id),
+        vector BLOB NOT NULL,
+        UNIQUE (passage, space)
+    ) STRICT
+    """,
+)
+
+_MEMORIES: Final = (
+    """
+    CREATE TABLE memories (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        owner ANY NOT NULL,
+        text ANY NOT NULL,
+        origin TEXT NOT NULL,
+        observed_at TEXT NOT NULL,
+        recorded_at TEXT NOT NULL,
+        conversation ANY NOT NULL DEFAULT '',
+        turn INTEGER,
+        confidence REAL NOT NULL DEFAULT 1,
+        happens_at TEXT,
+        valid_until TEXT,
+        superseded_by INTEGER,
+        superseded_at TEXT,
+        version INTEGER NOT NULL DEFAULT 1
+    ) STRICT
+    """,
+    "CREATE INDEX memories_by_owner ON memories (owner, id)",
+    """
+    INSERT INTO memories (id, owner, text, origin, observed_at, recorded_at)
+    SELECT id, owner, text, 'person', created_at, created_at FROM notes
+    """,
+    # An id of a removed note is not given again, now as before.
+    """
+    INSERT INTO sqlite_sequence (name, seq) SELECT 'memories', 0
+    WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'memories')
+    """,
+    """
+    UPDATE sqlite_sequence SET seq = max(seq, coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'notes'), 0))
+    WHERE name = 'memories'
+    """,
+    "DROP TABLE notes",
+    """
+    CREATE TABLE memory_links (
+        source INTEGER NOT NULL REFERENCES memories (id) ON DELETE CASCADE,
+        target INTEGER NOT NULL REFERENCES memories (id) ON DELETE CASCADE,
+        kind TEXT NOT NULL,
+        PRIMARY KEY (source, target, kind)
+    ) STRICT
+    """,
+    "CREATE INDEX memory_links_by_target ON memory_links (target)",
+    """
+    CREATE TABLE memory_uses (
+        memory INTEGER NOT NULL REFERENCES memories (id) ON DELETE CASCADE,
+        day TEXT NOT NULL,
+        PRIMARY KEY (memory, day)
+    ) STRICT
+    """,
+    """
+    CREATE TABLE extractions (
+        conversation INTEGER NOT NULL REFERENCES conversations (id),
+        segment INTEGER NOT NULL,
+        last INTEGER NOT NULL,
+        author ANY NOT NULL,
+        at TEXT NOT NULL,
+        failures INTEGER NOT NULL,
+        problem ANY NOT NULL,
+        kept INTEGER NOT NULL,
+        dropped INTEGER NOT NULL,
+        PRIMARY KEY (conversation, segment)
+    ) STRICT
+    """,
+    "CREATE TABLE active_days (owner ANY NOT NULL, day TEXT NOT NULL, PRIMARY KEY (owner, day)) STRICT",
+    """
+    INSERT OR IGNORE INTO active_days
+    SELECT conversations.owner, substr(turns.asked_at, 1, 10)
+    FROM turns JOIN conversations ON conversations.id = turns.conversation
+    """,
+)
+
+_SEGMENTS: Final = (
+    """
+    CREATE TABLE segment_summaries (
+        conversation INTEGER NOT NULL REFERENCES conversations (id),
+        segment INTEGER NOT NULL,
+        title ANY NOT NULL,
+        text ANY NOT NULL,
+        author ANY NOT NULL,
+        made_at TEXT NOT NULL,
+        PRIMARY KEY (conversation, segment)
+    ) STRICT
+    """,
+    "ALTER TABLE conversations ADD COLUMN opening ANY NOT NULL DEFAULT ''",
+    """
+    CREATE TABLE imported_turns (
+        owner ANY NOT NULL,
+        source ANY NOT NULL,
+        key ANY NOT NULL,
+        turn INTEGER NOT NULL REFERENCES turns (id),
+        PRIMARY KEY (owner, source, key)
+    ) STRICT
+    """,
+)
+
 MIGRATIONS: Final = (
     (*_CONVERSATIONS, *_RECORDS, *_SEARCH, *_REQUESTS),
     _SENT,
     (*_STEPS, *_RECURRENCE, *_OWNERS),
+    (*_PASSAGES, *_MEMORIES, *_SEGMENTS),
 )
 """Migration ``i`` leads from version ``i`` to ``i + 1``; each is the statements of one transaction."""
 
 SCHEMA_VERSION: Final = len(MIGRATIONS)
+
+PASSAGES_VERSION: Final = 4
+"""The version from which on the passages are as this Frontmind makes them; those of older tables are made anew."""

@@ -80,19 +80,19 @@ def steps_of(connection: sqlite3.Connection, turn_id: int) -> tuple[Step, ...]:
     return tuple(_step(row) for row in rows)
 
 
-def steps_since(
-    connection: sqlite3.Connection, owner: StoredText, conversation: StoredText, since: int
+def steps_between(
+    connection: sqlite3.Connection, owner: StoredText, conversation: StoredText, since: int, until: int
 ) -> Mapping[int, tuple[Step, ...]]:
-    """The steps of the turns of a conversation from the number ``since`` on, by the turn's id."""
+    """The steps of the turns of a conversation from the number ``since`` to ``until``, by the turn's id."""
     rows = connection.execute(
         """
         SELECT steps.* FROM steps
         JOIN turns ON turns.id = steps.turn
         JOIN conversations ON conversations.id = turns.conversation
-        WHERE conversations.owner = ? AND conversations.name = ? AND turns.number >= ?
+        WHERE conversations.owner = ? AND conversations.name = ? AND turns.number BETWEEN ? AND ?
         ORDER BY steps.turn, steps.number
         """,
-        (owner, conversation, since),
+        (owner, conversation, since, until),
     )
     found: dict[int, tuple[Step, ...]] = defaultdict(tuple)
     for row in rows:

@@ -6,35 +6,38 @@ Only says which work runs in which kind of transaction; the work itself is in th
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from frontmind.stores.sqlite import conversations, documents, notes, requests, search
+from frontmind.stores.sqlite import conversations, documents, passages, requests, segments, vectors
 from frontmind.stores.sqlite import reminders as stored_reminders
 from frontmind.stores.sqlite import texts as stored_texts
-from frontmind.stores.sqlite.codec import to_text
+from frontmind.stores.sqlite.codec import from_text, to_text
 from frontmind.stores.sqlite.connection import Database
 from frontmind.stores.sqlite.failures import unusable
 from frontmind.stores.sqlite.locks import TurnLocks
 from frontmind.stores.sqlite.looking import open_for_looking
+from frontmind.stores.sqlite.memory_store import SqliteMemories
 from frontmind.stores.sqlite.opening import open_for_writing, open_in_memory
+from frontmind.values.imports import ImportedTurn
 from frontmind.values.message import Message
+from frontmind.values.passages import NewPassage, Passage, PassageKind, VectorSpace
 from frontmind.values.records import (
     Completion,
     Delivery,
     Document,
     DocumentVersion,
     NewReminder,
-    Note,
     Reminder,
-    SearchHit,
     Segment,
+    SegmentSummary,
     Sent,
     Step,
     Turn,
+    WindowOpening,
 )
 from frontmind.window.canonical import Json
 
@@ -44,7 +47,7 @@ IN_MEMORY: Final = ":memory:"
 _BUSY: Final = timedelta(seconds=10)
 
 
-class SqliteStore:
+class SqliteStore(SqliteMemories):
     """A `Store` in one SQLite file, which several processes can use at once. Made by one of its class methods."""
 
     def __init__(self, database: Database, locks: TurnLocks, owner: str = "") -> None:
@@ -96,6 +99,11 @@ class SqliteStore:
         """Finish what was accepted and let go of the database."""
         await self._database.close()
 
+    @property
+    def owner(self) -> str:
+        """Whose store it is."""
+        return from_text(self._owner)
+
     # Conversations
 
     def turn_lock(self, conversation: str) -> AbstractAsyncContextManager[None]:
@@ -120,17 +128,37 @@ class SqliteStore:
         """Store the reply and all that becomes true with it; the turn is DONE and searchable."""
         return await self._database.write(lambda db: conversations.complete_turn(db, turn_id, completion))
 
-    async def turns(self, conversation: str, *, since: int = 1) -> Sequence[Turn]:
-        """The turns whose number is at least ``since``, by number, in every state."""
-        return await self._database.read(lambda db: conversations.turns(db, self._owner, conversation, since))
+    async def turns(self, conversation: str, *, since: int = 1, until: int | None = None) -> Sequence[Turn]:
+        """The turns from the number ``since`` to the number ``until``, by number, in every state."""
+        return await self._database.read(lambda db: conversations.turns(db, self._owner, conversation, since, until))
 
-    async def segments(self, conversation: str, *, before: int | None = None) -> Sequence[Segment]:
+    async def segments(
+        self, conversation: str, *, before: int | None = None, newest: int | None = None
+    ) -> Sequence[Segment]:
         """The segments that have at least one turn which is not REFUSED, by number; as if ``before`` were to come."""
-        return await self._database.read(lambda db: conversations.segments(db, self._owner, conversation, before))
+        return await self._database.read(lambda db: segments.segments(db, self._owner, conversation, before, newest))
 
-    async def window_start(self, conversation: str) -> int:
-        """The number of the first turn that is still sent to the model."""
-        return await self._database.read(lambda db: conversations.window_start(db, self._owner, conversation))
+    async def count_segments(self, conversation: str, *, before: int | None = None) -> int:
+        """How many segments there are; as if ``before`` were to come."""
+        return await self._database.read(lambda db: segments.count_segments(db, self._owner, conversation, before))
+
+    async def segments_without_summary(self, conversation: str) -> Sequence[Segment]:
+        """The segments of which nobody has stored what they were about, by number."""
+        return await self._database.read(lambda db: segments.without_summary(db, self._owner, conversation))
+
+    async def save_summary(self, conversation: str, segment: int, summary: SegmentSummary) -> None:
+        """Store what a segment was about."""
+        await self._database.write(lambda db: segments.save_summary(db, self._owner, conversation, segment, summary))
+
+    async def window_opening(self, conversation: str) -> WindowOpening:
+        """Where the window begins."""
+        return await self._database.read(lambda db: conversations.window_opening(db, self._owner, conversation))
+
+    async def import_turns(self, conversation: str, turns: Sequence[ImportedTurn], *, source: str) -> int:
+        """Store the exchanges of another program that are not known yet; gives back how many."""
+        return await self._database.write(
+            lambda db: conversations.import_turns(db, self._owner, conversation, turns, source)
+        )
 
     # Reminders
 
@@ -180,20 +208,6 @@ class SqliteStore:
         """What was delivered, in the order in which it was."""
         return await self._database.read(lambda db: stored_reminders.deliveries(db, self._owner))
 
-    # Notes
-
-    async def add_note(self, text: str, at: datetime) -> Note:
-        """Store a new note, searchable from now on."""
-        return await self._database.write(lambda db: notes.add_note(db, self._owner, text, at))
-
-    async def notes(self) -> Sequence[Note]:
-        """All notes by id."""
-        return await self._database.read(lambda db: notes.notes(db, self._owner))
-
-    async def remove_note(self, note_id: int) -> Note:
-        """Delete a note, also from the search."""
-        return await self._database.write(lambda db: notes.remove_note(db, self._owner, note_id))
-
     # Documents
 
     async def put_document(
@@ -235,19 +249,107 @@ class SqliteStore:
         """Delete it with all its versions."""
         return await self._database.write(lambda db: documents.remove_document(db, self._owner, name))
 
-    # Search
+    # Passages
 
-    async def search_notes(self, query: str, *, limit: int) -> Sequence[SearchHit]:
-        """Notes that share a word stem with the query, best first, ties by id."""
-        return await self._database.read(lambda db: search.search_notes(db, self._owner, query, limit))
-
-    async def search_messages(
-        self, query: str, *, limit: int, conversation: str | None = None, before: int | None = None
-    ) -> Sequence[SearchHit]:
-        """Messages of DONE turns that share a word stem with the query, best first, ties by id."""
+    async def search_words(
+        self,
+        words: Sequence[str],
+        *,
+        kind: PassageKind,
+        limit: int,
+        excluded: Collection[int] = (),
+        context_weight: float = 0.5,
+        within: Collection[int] | None = None,
+        after: int = 0,
+    ) -> Sequence[tuple[int, float]]:
+        """The ids and BM25 scores of passages that have any of the words, best first, ties by id."""
         return await self._database.read(
-            lambda db: search.search_messages(db, self._owner, query, limit, conversation, before)
+            lambda db: passages.search_words(
+                db,
+                self._owner,
+                words,
+                kind=kind,
+                limit=limit,
+                excluded=excluded,
+                context_weight=context_weight,
+                within=within,
+                after=after,
+            )
         )
+
+    async def add_passages(self, conversation: str, passages: Sequence[tuple[datetime, NewPassage]]) -> Sequence[int]:
+        """Store exchanges of a conversation that was held elsewhere; gives back their ids."""
+        return await self._database.write(
+            lambda db: conversations.add_passages(db, self._owner, conversation, passages)
+        )
+
+    async def passages(self, ids: Sequence[int]) -> Sequence[Passage]:
+        """The passages of these ids that are there, in this order."""
+        return await self._database.read(lambda db: passages.passages(db, self._owner, ids))
+
+    async def passages_after(
+        self, passage_id: int, *, kind: PassageKind | None = None, limit: int
+    ) -> Sequence[Passage]:
+        """The passages of this kind, or of all, with a larger id, by id."""
+        return await self._database.read(lambda db: passages.passages_after(db, self._owner, passage_id, kind, limit))
+
+    async def newest_passage(self) -> int:
+        """The largest id of a passage; 0 when there is none."""
+        return await self._database.read(lambda db: passages.newest_passage(db, self._owner))
+
+    async def passages_between(
+        self, kind: PassageKind, *, since: datetime | None, until: datetime | None, limit: int
+    ) -> Sequence[int]:
+        """The ids of the newest passages of this kind that were said in this time, the newest first."""
+        return await self._database.read(
+            lambda db: passages.passages_between(db, self._owner, kind, since, until, limit)
+        )
+
+    async def passages_since(self, conversation: str, number: int) -> frozenset[int]:
+        """The ids of the passages of the conversation's turns from this number on."""
+        return await self._database.read(lambda db: passages.passages_since(db, self._owner, conversation, number))
+
+    async def passages_of(self, kind: PassageKind, refs: Sequence[int]) -> Sequence[Passage]:
+        """The passages that were made of these, by id."""
+        return await self._database.read(lambda db: passages.passages_of(db, self._owner, kind, refs))
+
+    async def count_passages(self, kind: PassageKind, *, most: int | None = None) -> int:
+        """How many there are, counted up to ``most``."""
+        return await self._database.read(lambda db: passages.count_passages(db, self._owner, kind, most))
+
+    # Vectors
+
+    async def vector_spaces(self) -> Sequence[VectorSpace]:
+        """The spaces by name."""
+        return await self._database.read(lambda db: vectors.vector_spaces(db, self._owner))
+
+    async def begin_space(self, name: str, dimensions: int) -> VectorSpace:
+        """The space of this name, made when it is not there."""
+        return await self._database.write(lambda db: vectors.begin_space(db, self._owner, name, dimensions))
+
+    async def drop_space(self, name: str) -> None:
+        """Delete the space with its vectors."""
+        await self._database.write(lambda db: vectors.drop_space(db, self._owner, name))
+
+    def filling(self) -> AbstractContextManager[bool]:
+        """Be the only one that embeds this owner's passages: True, or False at once where another process does."""
+        return self._locks.try_filling(self.owner)
+
+    async def save_vectors(self, space: str, rows: Sequence[tuple[int, bytes]], *, embedded_to: int) -> None:
+        """Keep vectors of passages, and how far the space has come."""
+        await self._database.write(lambda db: vectors.save_vectors(db, self._owner, space, rows, embedded_to))
+
+    async def vectors_after(
+        self, space: str, passage_id: int, *, kind: PassageKind, limit: int
+    ) -> Sequence[tuple[int, bytes]]:
+        """The vectors of the passages of this kind with a larger id, by id."""
+        return await self._database.read(
+            lambda db: vectors.vectors_after(db, self._owner, space, passage_id, kind, limit)
+        )
+
+    async def vectors(self, space: str, ids: Sequence[int]) -> Sequence[tuple[int, bytes]]:
+        """The vectors of these passages that are there, in this order."""
+        return await self._database.read(lambda db: vectors.vectors(db, self._owner, space, ids))
 
     # Requests
 

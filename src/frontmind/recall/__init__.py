@@ -1,0 +1,1 @@
+"""Finding again what was said, remembered and written: embedding, indexing and searching."""
