@@ -32,6 +32,7 @@ test: $(READY)
 
 bench: $(READY) $(PEERS_READY)
 	@$(PEERS)/bin/python -m benchmarks.composing $(ARGS)
+	@$(PEERS)/bin/python -m benchmarks.cache_layouts
 	@$(BIN)/python -m benchmarks.layouts
 	@$(BIN)/python -m benchmarks.dates
 	@$(BIN)/python -m benchmarks.month

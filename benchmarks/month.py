@@ -22,8 +22,10 @@ from frontmind.assistant.segment_keeper import SegmentKeeper
 from frontmind.assistant.window_builder import WindowBuilder
 from frontmind.assistant.window_opening import Opener, Reader
 from frontmind.assistant.wiring import DEFAULT_CONVERSATION, Mind, build_mind, build_orchestrator
+from frontmind.cachelab.outcome import Expectation
+from frontmind.cachelab.simulator import CacheSimulator
+from frontmind.cachelab.sizing import size_request
 from frontmind.providers.estimate import estimate_tokens
-from frontmind.providers.forecast import Earlier, Expectation, forecast
 from frontmind.providers.names import parse_model_name
 from frontmind.providers.opening import select_model
 from frontmind.providers.prices import list_price
@@ -37,12 +39,11 @@ from frontmind.values.clock import Clock
 from frontmind.values.memories import Memory, NewMemory
 from frontmind.values.records import Segment, Turn, WindowOpening
 from frontmind.values.usage import Usage
-from frontmind.window.layout import Area, Layout
+from frontmind.window.layout import Area
 from frontmind.working_memory.base_prompt import DEFAULT_PERSONA
 
 MODEL: Final = "anthropic:claude-sonnet-4-5"
 ROLLING_TURNS: Final = 20
-_REMEMBERED: Final = 4
 
 TABLE_HEADER: Final = (
     "| layout | requests | cold | input tokens | cached | written | fresh | a request, at most | cost |",
@@ -104,39 +105,28 @@ class CacheMeter:
     """Counts what a provider's cache does with the requests of one conversation, by the rules of its profile."""
 
     profile: Profile
-    _sent: list[tuple[Layout, datetime]] = field(default_factory=list)
+    _cache: CacheSimulator = field(init=False)
+    _last: datetime | None = None
     _has_history: bool = False
+
+    def __post_init__(self) -> None:
+        self._cache = CacheSimulator(self.profile)
 
     def add(self, request: Request, at: datetime, output: int) -> Metered:
         """The next request, answered at once."""
         layout = read_request(request)
-        earlier = [Earlier(sent, (at - moment).total_seconds()) for sent, moment in reversed(self._sent)]
-        states = forecast(layout, earlier, self.profile).expected
-        sizes = dict.fromkeys(Expectation, 0)
-        ttls: dict[str, int] = {}
-        ttl = self.profile.ttls[0]
-        # What is written belongs to the entry of the next marker behind it.
-        for block, state in zip(reversed(layout.blocks), reversed(states), strict=True):
-            ttl = (block.marker.ttl or self.profile.ttls[0]) if block.marker is not None else ttl
-            sizes[state] += block.tokens
-            if state is Expectation.WRITTEN:
-                ttls[ttl] = ttls.get(ttl, 0) + block.tokens
-        said = [(block, state) for block, state in zip(layout.blocks, states, strict=True) if _is_said(block.area)]
+        outcome = self._cache.send(size_request(layout), at)
+        said = [
+            (block, state) for block, state in zip(layout.blocks, outcome.blocks, strict=True) if _is_said(block.area)
+        ]
         had_history, self._has_history = (
             self._has_history,
             any(block.role == "assistant" and not block.in_center for block, _ in said),
         )
-        idle = earlier[0].seconds if earlier else None
-        self._sent = [*self._sent, (layout, at)][-_REMEMBERED:]
+        idle = None if self._last is None else (at - self._last).total_seconds()
+        self._last = at
         return Metered(
-            usage=Usage(
-                input=sum(sizes.values()),
-                cached=sizes[Expectation.READ],
-                written=sizes[Expectation.WRITTEN],
-                output=output,
-                estimated=True,
-                written_by_ttl=tuple(sorted(ttls.items())),
-            ),
+            usage=replace(outcome.usage, output=output),
             idle=idle,
             is_cold=had_history and not any(state is Expectation.READ for _, state in said),
         )

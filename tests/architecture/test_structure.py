@@ -27,6 +27,7 @@ ORDER = (
     "reminders",
     "domaindocs",
     "tools",
+    "cachelab",
     "assistant",
     "bench",
     "cli",
@@ -118,6 +119,7 @@ PURE = [
             "providers/encoding/",
             "providers/decoding/",
             "providers/profiles/",
+            "cachelab/",
         )
     )
 ]

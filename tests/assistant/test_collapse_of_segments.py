@@ -19,6 +19,7 @@ from frontmind.assistant.report import TurnReport
 from frontmind.assistant.window_opening import Reader
 from frontmind.continuum.collapse import EARLIER_SEGMENTS
 from frontmind.errors import ModelError
+from frontmind.providers.diagnostics import DIAGNOSTICS
 from frontmind.providers.protocol import Request
 from frontmind.providers.reading import read_request
 from frontmind.providers.scripted import ScriptedModel
@@ -377,7 +378,8 @@ async def played(talk: Sequence[Exchange], folder: Path) -> list[tuple[Request, 
         shown = await bench_.mind.builder.preview(text, reader=model)
         with suppress(ModelError):
             report = await bench_.orchestrator.run_turn(text)
-            seen.append((model.encode(shown.window), model.requests[-1], report))
+            sent: Request = {key: value for key, value in model.requests[-1].items() if key != DIAGNOSTICS}
+            seen.append((model.encode(shown.window), sent, report))
     await opened.aclose()
     return seen
 

@@ -2,64 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import platformdirs
 import pytest
 
 from benchmarks.layouts import MESSAGES, play
-from frontmind.providers.anthropic import AnthropicModel
 from frontmind.providers.engine import Engine
 from frontmind.providers.gguf import default_model_path
-from frontmind.providers.local import LocalModel, Token
-from frontmind.providers.profiles.profile import MarkerKind, UsageMeaning, Wire
+from frontmind.providers.local import LocalModel
 from frontmind.providers.profiles.resolve import choose_framing, resolve_profile
-from frontmind.providers.protocol import Request
 from frontmind.window.choice import Framing
-from frontmind.window.window import Window
-from support import texts
+from messages_model import MessagesModel, as_chat
 
 pytestmark = pytest.mark.timeout(900)
 FEW_TOKENS = 16
-
-
-class MessagesModel(LocalModel):
-    """The local model asked through ``/v1/messages`` with the anthropic SDK."""
-
-    def __init__(self, engine: Engine, framing: Framing) -> None:
-        profile = replace(
-            resolve_profile("local", ""),
-            wire=Wire.ANTHROPIC,
-            usage=UsageMeaning.UNMARKED,
-            markers=MarkerKind.NONE,
-        )
-        choice = choose_framing(profile, framing)
-        super().__init__(engine, framing=choice, max_output_tokens=FEW_TOKENS)
-        self._messages = AnthropicModel(
-            profile,
-            name=self.name,
-            framing=choice,
-            max_output_tokens=FEW_TOKENS,
-            api_key=engine.api_key,
-            base_url=engine.address,
-        )
-        self._chat = self._messages  # type: ignore[assignment]
-
-    def encode(self, window: Window) -> Request:
-        return {**self._messages.encode(window), "temperature": 0.0}
-
-    async def _prompt(self, request: Request) -> list[Token]:
-        return await super()._prompt(as_chat(request))
-
-
-def as_chat(request: Mapping[str, Any]) -> dict[str, Any]:
-    """The same messages as Chat Completions has them, which is what the engine's template sees."""
-    system = "\n\n".join(block["text"] for block in request.get("system", ()))
-    said = [{"role": message["role"], "content": texts(message)} for message in request["messages"]]
-    return {"messages": [{"role": "system", "content": system}, *said]}
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +36,11 @@ async def test_the_engine_takes_from_its_cache_exactly_what_it_should(
     model_path: Path, api: str, framing: Framing
 ) -> None:
     engine = Engine(model_path)
-    model = open_chat(engine, framing) if api == "chat completions" else MessagesModel(engine, framing)
+    model = (
+        open_chat(engine, framing)
+        if api == "chat completions"
+        else MessagesModel(engine, framing, max_output_tokens=FEW_TOKENS)
+    )
     try:
         played = await play(model)
         assert len(played.reports) == len(MESSAGES)

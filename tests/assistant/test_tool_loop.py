@@ -563,7 +563,7 @@ async def test_what_left_the_window_inside_a_turn_does_not_move_the_next_one(nam
     complete = calling(("complete_reminder", {"id": "r1"}))
     script = Recorder("x" * 9000, "y" * 9000, complete, calling(("dump", {})), "ok", "next")
     model = playing(name, script)
-    model.context_limit = 9000
+    model.context_limit = 8700
     async with bench(model, tools=[dump]) as bench_:
         await bench_.mind.reminders.add("Call Anna", bench_.clock.now().date())
         for message in ("one", "two"):

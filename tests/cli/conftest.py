@@ -35,7 +35,11 @@ def frontmind(environment: dict[str, str], tmp_path: Path) -> Run:
     """Run the program with a database in a folder of its own; the second run sees what the first stored."""
 
     def run(
-        *arguments: str, given: str | bytes = "", db: str | None = None, env: dict[str, str] | None = None
+        *arguments: str,
+        given: str | bytes = "",
+        db: str | None = None,
+        env: dict[str, str] | None = None,
+        timeout: float = 120,
     ) -> subprocess.CompletedProcess[str]:
         options = ["--db", db if db is not None else str(tmp_path / "mind.db")]
         command = [
@@ -48,7 +52,7 @@ def frontmind(environment: dict[str, str], tmp_path: Path) -> Run:
             input=given.encode() if isinstance(given, str) else given,
             capture_output=True,
             env=environment | (env or {}),
-            timeout=120,
+            timeout=timeout,
             check=False,
             cwd=tmp_path,
         )

@@ -14,10 +14,12 @@ from typing import Any
 
 import pytest
 
+from frontmind.cachelab.outcome import Expectation
+from frontmind.cachelab.simulator import CacheSimulator
+from frontmind.cachelab.sizing import size_request
 from frontmind.continuum.fit import window_start_to_fit
 from frontmind.continuum.history import read_turns
 from frontmind.errors import UsageError
-from frontmind.providers.forecast import Earlier, Expectation, forecast
 from frontmind.providers.profiles.profile import MarkerKind, Wire
 from frontmind.providers.protocol import Request
 from frontmind.providers.reading import read_request
@@ -31,7 +33,7 @@ from frontmind.window.choice import Framing
 from frontmind.window.framing import closed
 from frontmind.window.layout import Area, Layout
 from frontmind.window.window import Window
-from support import EVERY_WAY, SHARED_DATA, Bench, HandClock, bench, playing, remember, selected
+from support import EVERY_WAY, SHARED_DATA, START, Bench, HandClock, bench, playing, remember, selected
 
 CASES = SHARED_DATA / "cases" / "context_cases.jsonl"
 CLASSES = ("cache", "wire-validity", "history", "determinism", "accounting", "replay")
@@ -123,7 +125,9 @@ async def test_a_memory_written_between_two_turns_costs_no_history(name: str, fr
     same = durable(before, after)
     stable = [block for block in before.blocks if not block.cleared][:same]
     assert [block.text for block in stable if block.role == "assistant"][-1] == "reply 10"
-    expected = forecast(after, [Earlier(before, 1.0)], model.profile).expected
+    cache = CacheSimulator(model.profile)
+    cache.send(size_request(before), START)
+    expected = cache.expect(size_request(after), START).blocks
     if model.profile.max_markers and not model.profile.min_cached_tokens:
         assert Expectation.READ in expected
 

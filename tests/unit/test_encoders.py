@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from frontmind.errors import UsageError
 from frontmind.providers.encoding.encode import encode_window
 from frontmind.providers.encoding.local import encode_local
 from frontmind.providers.encoding.text import wire_json, wire_text
@@ -373,3 +374,15 @@ def test_a_picture_counts_as_one_and_keys_of_a_schema_as_text() -> None:
     assert 10 < estimate_request({"tools": [{"name": "look", "input_schema": schema}]}) < 40
     call: dict[str, Any] = {"type": "tool_use", "id": "c", "name": "look", "input": {"data": "x" * 100_000}}
     assert 25_000 <= estimate_request({"messages": [{"role": "assistant", "content": [call]}]}) < 25_100
+
+
+def test_a_schema_that_is_nested_deeper_than_the_stack_is_refused_or_written_and_never_a_crash() -> None:
+    deep: Any = 1
+    for _ in range(100_000):
+        deep = [deep]
+    with pytest.raises(UsageError, match="too deeply"):
+        wire_json(deep)
+    flat: Any = "x"
+    for _ in range(300):
+        flat = {"a": flat}
+    assert wire_json(flat) == flat

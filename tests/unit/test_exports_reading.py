@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 
 from exports import chat, conversations, entries, node, problems, told, zipped
 from frontmind.continuum.exports import Export, ExportKind, json_stream
-from frontmind.continuum.exports.json_stream import CUT_OFF, NOT_IN_THE_LIST, TOO_LARGE, Element, elements, lines
+from frontmind.continuum.exports.json_stream import (
+    CUT_OFF,
+    NOT_IN_THE_LIST,
+    TOO_LARGE,
+    Element,
+    elements,
+    is_by_lines,
+    lines,
+)
 from frontmind.errors import UsageError
 from support import START
 
@@ -166,3 +174,22 @@ def test_the_callers_file_stays_open() -> None:
     file = io.BytesIO(json.dumps([a_chat(1)]).encode())
     assert list(Export(file, "x", ExportKind.CHATGPT, at=START).entries())
     assert not file.closed
+
+
+@pytest.mark.parametrize(
+    ("head", "by_lines"),
+    [
+        (b'{"a": 1}\n{"a": 2}\n', True),
+        (b'{"a": 1}', True),
+        (b'{"a": \n{"a": 2}\n', True),
+        (b"[1]\n[2]\n", True),
+        (b"hello\n", True),
+        (b"[1, 2]", False),
+        (b'[{"a": 1},\n{"a": 2}]\n', False),
+        (b'[\n{"a": 1}\n]\n', False),
+        (b'{\n  "a": 1\n}\n', False),
+        (b'{"a": {\n  "b": 1}}\n', False),
+    ],
+)
+def test_a_file_of_one_value_a_line_is_told_from_one_value_over_several_lines(head: bytes, by_lines: bool) -> None:
+    assert is_by_lines(head) is by_lines

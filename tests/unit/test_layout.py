@@ -11,6 +11,8 @@ import pytest
 
 from frontmind.assistant.explanation import Background
 from frontmind.assistant.window_builder import BuiltWindow
+from frontmind.cachelab.prediction import predict
+from frontmind.cachelab.prefixes import Prefixes
 from frontmind.cli.preview import Preview
 from frontmind.cli.show import window_json
 from frontmind.continuum.history import read_turns
@@ -387,7 +389,10 @@ def test_a_shown_window_has_its_tools() -> None:
     window = Window("You help.", "", (), "", (user("question"),), tools=tools)
     selection = select_model(parse_model_name("echo"))
     built = BuiltWindow(window, TurnContext("main", 1, START), read_turns([]), ())
-    shown: Any = window_json(Preview(built, {"messages": []}, Background(START)), selection)
+    prediction = predict("echo", Prefixes(Layout("", "", "", ())), (), selection.profile, START)
+    shown: Any = window_json(
+        Preview(built, {"messages": []}, Layout("", "", "", ()), prediction, Background()), selection
+    )
     assert shown["tools"] == [
         {"name": "look", "description": "Looks.", "parameters": {"type": "object"}, "tokens": 8},
         {"name": "remind", "description": None, "parameters": {"type": "object"}, "strict": True, "tokens": 7},

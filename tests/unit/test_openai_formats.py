@@ -764,3 +764,12 @@ def test_recorded_usage_is_read_to_the_recorded_figures(row: dict[str, Any]) -> 
 def test_the_center_of_a_user_text_stands_between_rules() -> None:
     said = encode(window(framing=Framing.USER_TEXT), NEW)["input"][-1]
     assert [part["text"] for part in said["content"]] == [f"{RULE}\nCENTER", "q"]
+
+
+def test_a_block_that_says_it_is_a_text_and_has_none_goes_back_as_it_came() -> None:
+    odd = ProviderBlock("openai_chat", '{"type":"text"}')
+    for name in ("compatible:m@http://127.0.0.1:1/v1", "openai:gpt-4o"):
+        profile = replace(resolve_profile(name.partition(":")[0], "m"), wire=Wire.OPENAI_CHAT)
+        window = Window("S", "", (), "", (Message(Role.USER, (Text("Hello."), odd)),))
+        content = encode_window(window, profile, max_output_tokens=9)["messages"][-1]["content"]
+        assert content == [{"type": "text", "text": "Hello."}, {"type": "text"}]

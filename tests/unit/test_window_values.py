@@ -25,7 +25,8 @@ from frontmind.errors import (
 from frontmind.values.clock import FixedClock, SystemClock, find_zone, parse_moment
 from frontmind.values.message import Message, Role, assistant, user
 from frontmind.values.parts import Text, ToolCall, ToolResult
-from frontmind.values.section import Section
+from frontmind.values.section import RULE, Section
+from frontmind.values.tokens import estimate_tokens
 from frontmind.values.usage import Usage
 from frontmind.window.window import Window
 
@@ -239,3 +240,8 @@ def test_errors_carry_their_facts_as_attributes() -> None:
     failed = RequiredSectionFailed("weather", "ValueError: no")
     assert (failed.section, failed.reason) == ("weather", "ValueError: no")
     assert str(failed).startswith("the required section 'weather' is unavailable (ValueError: no); ")
+
+
+def test_a_rule_is_estimated_as_the_few_tokens_that_it_is() -> None:
+    assert estimate_tokens(RULE) == 15
+    assert estimate_tokens(f"{RULE}\nfour") == 17

@@ -1,21 +1,20 @@
 """Explains a window: every block with its trinket, its place, size and age, why it is there, and what the cache does.
 
-Pure: it is given the window, the request that was made of it, and what is known of the turns before.
+Pure: it is given the window, the request that was made of it, what the cache should do with that, and what is known of
+the turns before.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass
 
+from frontmind.cachelab.outcome import Expectation
+from frontmind.cachelab.prediction import Prediction
 from frontmind.continuum.collapse import EARLIER_SEGMENTS
 from frontmind.providers.encoding.encode import count_tail
-from frontmind.providers.estimate import Calibration, estimate_request
-from frontmind.providers.forecast import Earlier, Expectation, forecast
+from frontmind.providers.estimate import Calibration
 from frontmind.providers.profiles.profile import Profile
-from frontmind.providers.protocol import Request
-from frontmind.providers.reading import read_request
 from frontmind.values.records import Turn
 from frontmind.values.section import PLACEMENT_NOTIFICATION, PLACEMENT_SYSTEM, SectionFailure
 from frontmind.values.usage import Usage
@@ -37,7 +36,7 @@ class ExplainedBlock:
         placement: tools, system, history, notification or turn.
         place: where it stands in the request, such as ``messages[3].content[0]``.
         trinket: the class of the trinket that wrote it; empty where none did.
-        tokens: its size, always an estimate here.
+        tokens: its size, an estimate within what the provider has counted of the conversation.
         age: how long it has stood as it is; empty where that is not known.
         why: why it is there.
         expected: what the cache should do with it.
@@ -72,8 +71,8 @@ class Explanation:
         total: tokens of the whole request; the blocks and ``residual`` add up to it.
         residual: what no block accounts for; negative when the blocks are estimated larger than the whole.
         calibration: how the estimates were corrected.
-        cache: one line that says what the forecast rests on.
-        usage: the prompt tokens of the call as the forecast has them, without any output.
+        cache: one line that says what is expected of the cache and why.
+        usage: the prompt tokens of the call as they are expected, without any output.
     """
 
     blocks: tuple[ExplainedBlock, ...]
@@ -90,79 +89,54 @@ class Background:
     """What is known beside the window.
 
     Attributes:
-        now: the moment of the explanation.
         turns: the answered turns that are in the window, by number.
         left_out: how many answered turns are not sent any more.
         trinkets: section name to the class of its trinket, for all that are registered.
         failures: the sections that failed.
-        earlier: the newest requests of this conversation to the same model, each with the moment when it was answered,
-            the newest first.
-        calibration: what the conversation's replies have taught about sizes.
     """
 
-    now: datetime
     turns: Sequence[Turn] = ()
     left_out: int = 0
     trinkets: Mapping[str, str] | None = None
     failures: Sequence[SectionFailure] = ()
-    earlier: Sequence[tuple[Request, datetime]] = ()
-    calibration: Calibration = field(default_factory=Calibration)
 
 
 def explain(
-    window: Window, request: Request, choice: FramingChoice, profile: Profile, known: Background
+    window: Window,
+    layout: Layout,
+    prediction: Prediction,
+    choice: FramingChoice,
+    profile: Profile,
+    known: Background,
 ) -> Explanation:
-    """Explain the window that this request was made of.
+    """Explain a window.
 
     Args:
+        layout: of the request that was made of it.
+        prediction: what the cache should do with that request, block by block.
         choice: how it is framed.
         profile: the model's.
     """
-    layout = read_request(request)
-    earlier = [Earlier(read_request(request), (known.now - at).total_seconds()) for request, at in known.earlier]
-    expected = forecast(layout, earlier, profile)
     messages = max((block.message for block in layout.blocks), default=-1) + 1
     first_of_turn = messages - count_tail(window, profile)
     shown = [
-        _explained(block, state, window, known, first_of_turn)
-        for block, state in zip(layout.blocks, expected.expected, strict=True)
+        _explained(block, tokens, state, window, known, first_of_turn)
+        for block, tokens, state in zip(layout.blocks, prediction.tokens, prediction.blocks, strict=True)
     ]
-    total = known.calibration.corrected(estimate_request(request))
+    total = prediction.expected.input
     return Explanation(
         blocks=tuple(shown),
         dropped=_dropped(window, layout, choice, known, first_of_turn),
         total=total,
         residual=total - sum(block.tokens for block in shown),
-        calibration=known.calibration,
-        cache=expected.reason,
-        usage=_usage(shown, layout, profile, total),
-    )
-
-
-def _usage(blocks: Sequence[ExplainedBlock], layout: Layout, profile: Profile, total: int) -> Usage:
-    sizes = dict.fromkeys(Expectation, 0)
-    ttls: dict[str, int] = {}
-    # What is written belongs to the entry of the next marker behind it.
-    ttl = profile.ttls[0] if profile.ttls else ""
-    for block, shown in zip(reversed(layout.blocks), reversed(blocks), strict=True):
-        ttl = (block.marker.ttl or profile.ttls[0]) if block.marker is not None and profile.ttls else ttl
-        sizes[shown.expected] += shown.tokens
-        if shown.expected is Expectation.WRITTEN and ttl:
-            ttls[ttl] = ttls.get(ttl, 0) + shown.tokens
-    read = sizes[Expectation.READ]
-    return Usage(
-        input=max(total, read + sizes[Expectation.WRITTEN]),
-        # As the provider will report it.
-        cached=read - read % profile.cache_step,
-        written=sizes[Expectation.WRITTEN],
-        output=0,
-        estimated=True,
-        written_by_ttl=tuple(sorted(ttls.items())),
+        calibration=prediction.calibration,
+        cache=prediction.verdict.reason or prediction.rule,
+        usage=prediction.expected,
     )
 
 
 def _explained(
-    block: Block, state: Expectation, window: Window, known: Background, first_of_turn: int
+    block: Block, tokens: int, state: Expectation, window: Window, known: Background, first_of_turn: int
 ) -> ExplainedBlock:
     placement = _placement(block, first_of_turn)
     trinket = (known.trinkets or {}).get(block.name, "")
@@ -171,7 +145,7 @@ def _explained(
         placement=placement,
         place=block.place,
         trinket=trinket,
-        tokens=known.calibration.corrected(block.tokens),
+        tokens=tokens,
         age=_age(block, placement, window, known),
         why=_why(block, placement, trinket, known),
         expected=state,

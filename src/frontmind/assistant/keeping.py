@@ -9,6 +9,7 @@ from frontmind.assistant.listening import Heard
 from frontmind.assistant.running import RunningTurn
 from frontmind.continuum.history import INTERRUPTED, LOST, settled, unanswered
 from frontmind.events import EventBus, TurnCompletedEvent
+from frontmind.providers.encoding.encode import window_choice
 from frontmind.providers.estimate import estimate_request, estimate_tokens
 from frontmind.providers.protocol import Model
 from frontmind.stores.protocols import Store
@@ -17,6 +18,7 @@ from frontmind.values.message import Message, Role, assistant
 from frontmind.values.records import Completion, Sent, SentSection, Step, Turn, TurnState
 from frontmind.values.section import PLACEMENT_SYSTEM
 from frontmind.values.usage import Usage
+from frontmind.window.choice import FramingChoice
 from frontmind.window.framing import (
     kept_notices,
     kept_turn,
@@ -24,6 +26,7 @@ from frontmind.window.framing import (
     prefix_identity,
     system_fingerprint,
 )
+from frontmind.window.window import Window
 
 _REFUSED: Final = "Left out: the provider refused to take this result."
 
@@ -80,18 +83,24 @@ class TurnKeeper:
     async def what_is_sent(self, running: RunningTurn) -> Sent:
         """What the requests of this turn hold beside the conversation; the texts of the system prompt are stored."""
         window = running.built.window
+        choice = self._choice(window)
         system = [section for section in window.sections if section.placement == PLACEMENT_SYSTEM]
         ids = await self._store.save_texts([section.content for section in system])
         return Sent(
-            notices=kept_notices(window, self._model.framing),
+            notices=kept_notices(window, choice),
             sections=notification_fingerprint(window.sections),
             window_start=running.built.opening.start,
-            head=prefix_identity(window, self._model.framing),
+            head=prefix_identity(window, choice),
             system=tuple(
                 SentSection(section.name, text_id, section.cache_policy)
                 for section, text_id in zip(system, ids, strict=True)
             ),
+            framing=choice.framing.value,
+            ttl=choice.ttl,
         )
+
+    def _choice(self, window: Window) -> FramingChoice:
+        return window_choice(window, self._model.profile, self._model.framing)
 
     async def begin_step(self, running: RunningTurn, said: Message, usage: Usage) -> None:
         """Store what the model said, before its tools run."""
@@ -109,7 +118,7 @@ class TurnKeeper:
 
     async def note_steps(self, running: RunningTurn, *, since: int) -> None:
         """Store what the framing keeps beside the results of the steps from the number ``since`` on, if anything."""
-        results = kept_turn(running.window, self._model.framing)[2::2]
+        results = kept_turn(running.window, self._choice(running.window))[2::2]
         for number in range(since, len(running.steps) + 1):
             if running.kept.get(number, running.steps[number - 1][1]) != results[number - 1]:
                 await self._store.finish_step(running.turn.id, results[number - 1], step=number)

@@ -11,10 +11,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
+from frontmind.assistant.cache_watch import CacheWatch
 from frontmind.assistant.calls import acceptable, numbered, tool_calls
 from frontmind.assistant.keeping import TurnKeeper
 from frontmind.assistant.listening import Heard, listen
-from frontmind.assistant.report import SystemChange, ToolEnded, ToolStarted, ToolUse, TurnEvent, TurnReport
+from frontmind.assistant.report import CacheLoss, SystemChange, ToolEnded, ToolStarted, ToolUse, TurnEvent, TurnReport
 from frontmind.assistant.running import RunningTurn
 from frontmind.assistant.steadiness import SEGMENT_PAUSE
 from frontmind.assistant.window_builder import BuiltWindow, WindowBuilder
@@ -24,6 +25,7 @@ from frontmind.continuum.history import unanswered, unanswered_turns
 from frontmind.errors import ModelError, RequestRefused, UsageError, WindowTooLarge
 from frontmind.events import EventBus
 from frontmind.events.outlasting import to_the_end
+from frontmind.providers.encoding.encode import window_choice
 from frontmind.providers.protocol import Finished, Model, Request, StopReason
 from frontmind.stores.protocols import Store
 from frontmind.tools.runner import ToolRunner, ToolsCancelled
@@ -51,8 +53,10 @@ class Orchestrator:
         builder: makes the window; on the same bus and conversation.
         clock: the only clock of the turn.
         conversation: the conversation's name.
+        watch: watches what the cache does with the calls; None for one that knows no prices.
         tools: answers the model's calls; without it a call is kept as text.
         sees: told of the messages that the model will see, when a turn begins.
+        begins: called when a turn begins, before anything else.
         step_limit: how often in one turn the model may call tools.
         timer: seconds from an arbitrary start, for durations.
     """
@@ -66,8 +70,10 @@ class Orchestrator:
         builder: WindowBuilder,
         clock: Clock,
         conversation: str,
+        watch: CacheWatch | None = None,
         tools: ToolRunner | None = None,
         sees: Callable[[Sequence[Message]], None] = lambda messages: None,
+        begins: Callable[[], None] = lambda: None,
         step_limit: int = STEP_LIMIT,
         timer: Callable[[], float] = time.perf_counter,
     ) -> None:
@@ -76,8 +82,10 @@ class Orchestrator:
         self._builder = builder
         self._clock = clock
         self._conversation = conversation
+        self._watch = watch or CacheWatch(store=store, model=model, clock=clock, conversation=conversation)
         self._tools = tools
         self._sees = sees
+        self._begins = begins
         self._step_limit = step_limit
         self._timer = timer
         self._keeper = TurnKeeper(store=store, model=model, bus=bus, clock=clock, conversation=conversation)
@@ -107,6 +115,7 @@ class Orchestrator:
         """
         if not text.strip():
             raise UsageError("the message is empty; write something")
+        self._begins()
         async with self._store.turn_lock(self._conversation):
             before, first = await self._builder.read()
             before = await self._keeper.settle(before)
@@ -227,12 +236,21 @@ class Orchestrator:
         self, running: RunningTurn, on_text: Callable[[str], None], on_event: Callable[[TurnEvent], None]
     ) -> Finished:
         running.heard = Heard()
-        expected = await self._model.expected_cached(running.request)
         running.request_hash = await self._store.save_request(running.request)
+        framing = window_choice(running.window, self._model.profile, self._model.framing).framing
+        watched = await self._watch.before(
+            running.request,
+            running.request_hash,
+            turn=running.turn.number,
+            step=len(running.steps),
+            framing=framing,
+        )
+        if watched.loss is not None:
+            on_event(CacheLoss(watched.loss))
         try:
             finished = await listen(
                 self._model,
-                running.request,
+                self._watch.request_to_send(running.request),
                 running.heard,
                 sections=[EARLIER_SEGMENTS, *(section.name for section in running.window.sections)],
                 timer=self._timer,
@@ -242,7 +260,7 @@ class Orchestrator:
         finally:
             running.note_heard()
         running.usages.append(finished.usage)
-        running.expected.append(expected)
+        running.calls.append(await to_the_end(self._watch.after(watched, finished)))
         return finished
 
     async def _leave_out(self, running: RunningTurn, error: WindowTooLarge) -> None:
@@ -322,18 +340,18 @@ class Orchestrator:
         started: float,
         seconds: float,
     ) -> TurnReport:
-        expected = [figure for figure in running.expected if figure is not None]
+        expected = [call.new.expected.cached for call in running.calls if call.new.expected is not None]
         first_cached = running.usages[0].cached
         return TurnReport(
             turn=running.turn.number,
             reply=finished.message.text,
             model=self._model.name,
-            framing=self._model.framing,
+            framing=running.window.framing or self._model.framing,
             window=running.window,
             request=running.request_hash,
             usage=add_usages(running.usages),
             last_usage=finished.usage,
-            expected_cached=sum(expected) if len(expected) == len(running.expected) else None,
+            expected_cached=sum(expected) if len(expected) == len(running.calls) else None,
             stop=finished.stop,
             first_token_seconds=seconds if running.first_at is None else running.first_at - started,
             seconds=seconds,
@@ -348,6 +366,8 @@ class Orchestrator:
             shortened=running.built.shortened,
             scrubbed=running.scrubbed,
             retries=running.retries,
+            calls=tuple(running.calls),
+            problems=self._watch.take_problems(),
         )
 
     async def _changed_system(self, built: BuiltWindow) -> SystemChange | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from frontmind.providers.protocol import Retrying, StopReason
+from frontmind.values.calls import CacheVerdict, Call
 from frontmind.values.parts import ToolCall, ToolResult
 from frontmind.values.section import SectionFailure
 from frontmind.values.usage import Usage
@@ -41,7 +42,14 @@ class ToolEnded:
     result: ToolResult
 
 
-TurnEvent: TypeAlias = ToolStarted | ToolEnded | Retrying
+@dataclass(frozen=True, slots=True)
+class CacheLoss:
+    """So much of the next call's prompt will not come from the cache that the person should know why."""
+
+    verdict: CacheVerdict
+
+
+TurnEvent: TypeAlias = ToolStarted | ToolEnded | Retrying | CacheLoss
 """What happens in a turn beside the text that comes."""
 
 
@@ -72,7 +80,9 @@ class TurnReport:
         request: the hash under which the last request is stored.
         usage: tokens as the provider counted, of all calls of the model together.
         last_usage: those of the last call.
-        expected_cached: tokens that the cache should have given; None where no rule is known.
+        expected_cached: tokens that the cache should have given in all calls; None where no rule is known.
+        calls: the calls of the model as the ledger has them: what was expected of the cache, what it did, and why.
+        problems: what the ledger could not do, a line each.
         stop: why the model stopped.
         first_token_seconds, seconds: from the call to the first piece of text, and to the end.
         failures: sections that were unavailable.
@@ -111,3 +121,5 @@ class TurnReport:
     shortened: tuple[str, ...] = ()
     scrubbed: int = 0
     retries: int = 0
+    calls: tuple[Call, ...] = ()
+    problems: tuple[str, ...] = ()

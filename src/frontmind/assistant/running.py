@@ -9,6 +9,7 @@ from frontmind.assistant.listening import Heard
 from frontmind.assistant.report import ToolUse
 from frontmind.assistant.window_builder import BuiltWindow
 from frontmind.providers.protocol import Request
+from frontmind.values.calls import Call
 from frontmind.values.message import Message
 from frontmind.values.records import Sent, Turn, WindowOpening
 from frontmind.values.usage import Usage
@@ -34,6 +35,7 @@ class RunningTurn:
         kept: the results of a step, by its number from 1, with what the framing keeps beside them, where that differs.
         request_hash: the hash of the last request that was sent.
         heard: what has come of the reply that is awaited.
+        calls: the calls of the model that were answered, with what the cache should have done and did.
     """
 
     turn: Turn
@@ -54,7 +56,7 @@ class RunningTurn:
     retries: int = 0
     first_at: float | None = None
     usages: list[Usage] = field(default_factory=list)
-    expected: list[int | None] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
     tools: list[ToolUse] = field(default_factory=list)
 
     def note_heard(self) -> None:

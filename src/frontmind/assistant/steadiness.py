@@ -64,8 +64,9 @@ def is_natural_break(
         return True
     if profile is None or not profile.ttls:
         return False
-    # The history is marked for the default lifetime; a read makes an entry live on from then.
-    lifetime = timedelta(seconds=TTL_SECONDS[profile.ttls[0]])
+    # A read makes an entry live on from then, for the lifetime that was asked for.
+    asked = last.sent.ttl if last.sent.ttl in profile.ttls else profile.ttls[0]
+    lifetime = timedelta(seconds=TTL_SECONDS[asked])
     return any(later - earlier > lifetime for earlier, later in pairwise((last.answered_at, *between, now)))
 
 

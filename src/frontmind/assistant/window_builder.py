@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from frontmind.assistant.layout_chooser import LayoutChooser
 from frontmind.assistant.steadiness import SEGMENT_PAUSE, hold, hold_in_turn, is_natural_break, with_sent
 from frontmind.assistant.window_opening import Opener, Reader, SegmentOpener, asked_since, context_limit
 from frontmind.continuum.history import Continuum, newest_message_at, next_segment, read_turns
@@ -77,6 +78,7 @@ class WindowBuilder:
         unopened: the names of sections whose sources are not open here: they stand as they were sent last.
         holds: whether the system prompt keeps its bytes while a conversation runs.
         opener: decides where windows begin; None lets closed segments leave at natural breaks.
+        chooser: decides how windows are framed; None leaves that to the model.
     """
 
     def __init__(
@@ -91,6 +93,7 @@ class WindowBuilder:
         unopened: frozenset[str] = frozenset(),
         holds: bool = True,
         opener: Opener | None = None,
+        chooser: LayoutChooser | None = None,
     ) -> None:
         self._store = store
         self._bus = bus
@@ -101,6 +104,7 @@ class WindowBuilder:
         self._unopened = unopened
         self._holds = holds
         self._opener = opener or SegmentOpener(store, clock, conversation)
+        self._chooser = chooser
         self._texts: dict[str, str] = {}
         self._composing = asyncio.Lock()
         self._composed: list[SystemPromptComposedEvent] = []
@@ -191,7 +195,14 @@ class WindowBuilder:
             if sent and not is_break:
                 sections = hold(sections, sent, now=context.now, behind=lambda: _tokens(continuum.history))
         message = Message(Role.USER, (*continuum.opening, *continuum.unanswered))
-        return self._built(context, continuum, (message,), reader, composed, sections, self._tools, opening)
+        built = self._built(context, continuum, (message,), reader, composed, sections, self._tools, opening)
+        return await self._framed(built, turn, reader)
+
+    async def _framed(self, built: BuiltWindow, turn: Turn, reader: Reader | None) -> BuiltWindow:
+        if self._chooser is None or reader is None:
+            return built
+        choice = await self._chooser.choose(turn, built.window, reader)
+        return replace(built, window=replace(built.window, framing=choice))
 
     async def changed(self, built: BuiltWindow, window: Window) -> tuple[tuple[Section, ...], BuiltWindow]:
         """The sections of the notification center that are no longer as they were said last in this window.

@@ -5,8 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from pathlib import Path
 
+from frontmind.assistant.cache_watch import CacheWatch
+from frontmind.assistant.keep_alive import KeepAlive
+from frontmind.assistant.layout_chooser import LayoutChooser
 from frontmind.assistant.orchestrator import STEP_LIMIT, Orchestrator
 from frontmind.assistant.recalling import Recalling, RecallOptions, build_recalling
 from frontmind.assistant.segment_titles import TitledSegments
@@ -14,7 +18,9 @@ from frontmind.assistant.steadiness import CHANGES_SECTION
 from frontmind.assistant.window_builder import WindowBuilder
 from frontmind.continuum.collapse import EARLIER_SEGMENTS
 from frontmind.domaindocs.library import DocumentLibrary
+from frontmind.errors import UsageError
 from frontmind.events import EventBus
+from frontmind.providers.prices import PriceOf, list_price
 from frontmind.providers.protocol import Model
 from frontmind.reminders.book import ReminderBook
 from frontmind.stores.protocols import Store
@@ -38,6 +44,7 @@ from frontmind.trinkets import (
 )
 from frontmind.values.clock import Clock
 from frontmind.values.records import Document
+from frontmind.values.usage import Usage
 from frontmind.working_memory.base_prompt import DEFAULT_PERSONA
 from frontmind.working_memory.composer import BASE_PROMPT_SECTION
 from frontmind.working_memory.core import WorkingMemory
@@ -117,6 +124,7 @@ def build_mind(
     locks: Path | None = None,
     looks_only: bool = False,
     recall: RecallOptions | None = None,
+    chooses_layout: bool = False,
 ) -> Mind:
     """Put the window engine together.
 
@@ -136,6 +144,8 @@ def build_mind(
         looks_only: whether the store must stay as it is: documents do not follow their files, and where loadable tools
             may come, but are not open here, their hints stand as they were sent last.
         recall: how is searched; by words without.
+        chooses_layout: whether the layout of windows follows from how the conversation runs, and not from the model
+            alone.
     """
     bus, options = EventBus(), recall or RecallOptions()
     options = replace(options, index_dir=None) if looks_only else options
@@ -156,6 +166,7 @@ def build_mind(
         tools=toolbox.definitions,
         unopened=frozenset({ToolHintsTrinket.section_name} if looks_only and loading else ()),
         holds=volatile_placement is not TrinketPlacement.SYSTEM,
+        chooser=LayoutChooser(store, conversation) if chooses_layout else None,
     )
     return Mind(bus, memory, reminders, documents, recalling, toolbox, builder)
 
@@ -185,6 +196,14 @@ def _registered(
     return memory
 
 
+def _listed_price(provider: str, model: str, usage: Usage) -> Decimal | None:
+    try:
+        return list_price(provider, model, usage)
+    except UsageError:
+        # Without the package with the lists nothing is known of prices, and the turn goes on.
+        return None
+
+
 def build_orchestrator(
     mind: Mind,
     *,
@@ -194,8 +213,17 @@ def build_orchestrator(
     conversation: str = DEFAULT_CONVERSATION,
     step_limit: int = STEP_LIMIT,
     timer: Callable[[], float] = time.perf_counter,
+    price_of: PriceOf | None = None,
+    keep_alive: KeepAlive | None = None,
 ) -> Orchestrator:
-    """Put a model under a mind of the same store, clock and conversation."""
+    """Put a model under a mind of the same store, clock and conversation.
+
+    Args:
+        step_limit: how often in one turn the model may call tools.
+        timer: seconds from an arbitrary start, for durations.
+        price_of: what a call costs; the public price lists where None is given and their package is installed.
+        keep_alive: rests while a turn runs.
+    """
 
     async def save(text: str) -> str:
         return (await store.save_texts([text]))[0]
@@ -217,8 +245,47 @@ def build_orchestrator(
         builder=mind.builder,
         clock=clock,
         conversation=conversation,
+        watch=CacheWatch(
+            store=store,
+            model=model,
+            clock=clock,
+            conversation=conversation,
+            price_of=price_of or _listed_price,
+            trinkets=lambda: mind.memory.trinkets,
+        ),
         tools=runner,
         sees=mind.toolbox.see,
+        begins=keep_alive.rest if keep_alive is not None else lambda: None,
         step_limit=step_limit,
         timer=timer,
+    )
+
+
+def build_keep_alive(
+    mind: Mind,
+    *,
+    store: Store,
+    model: Model,
+    clock: Clock,
+    most: int,
+    conversation: str = DEFAULT_CONVERSATION,
+    price_of: PriceOf | None = None,
+    tell: Callable[[str], None] = lambda _: None,
+) -> KeepAlive:
+    """What refreshes the cached prompt between the turns; close it before the store.
+
+    Args:
+        most: how many refreshes there may be in a row; 0 for none.
+        price_of: what a call costs; the public price lists where None is given and their package is installed.
+        tell: told in one line when a refresh failed.
+    """
+    return KeepAlive(
+        store=store,
+        model=model,
+        bus=mind.bus,
+        clock=clock,
+        conversation=conversation,
+        most=most,
+        price_of=price_of or _listed_price,
+        tell=tell,
     )

@@ -22,12 +22,15 @@ from frontmind.cli.options import (
     DbOption,
     FramingOption,
     JsonOption,
+    KeepAliveOption,
+    LayoutOption,
     ModelOption,
     NowOption,
     ProfileOption,
     TimezoneOption,
     resolve_clock,
     resolve_db,
+    resolve_layout,
     resolve_selection,
 )
 from frontmind.cli.prompt import LineEditor
@@ -45,6 +48,7 @@ from frontmind.recall.opening_embedder import parse_embedder_name
 from frontmind.stores.sqlite import SqliteStore
 from frontmind.tools.mcp import open_mcp_tools
 from frontmind.values.clock import Clock
+from frontmind.window.choice import LayoutName
 
 EXIT_FINE = 0
 EXIT_PROBLEM = 1
@@ -62,6 +66,8 @@ def chat(
     ] = None,
     model: ModelOption = None,
     framing: FramingOption = None,
+    layout: LayoutOption = None,
+    keep_alive: KeepAliveOption = None,
     profile: ProfileOption = None,
     db: DbOption = None,
     now: NowOption = None,
@@ -73,8 +79,11 @@ def chat(
     Tools of MCP servers come from settings.toml in your folder for settings, or from the file in FRONTMIND_SETTINGS.
     """
     settings = load_settings()
-    selection = resolve_selection(model, framing, profile, settings)
+    selection = resolve_selection(model, framing, profile, settings, layout=layout)
     clock = resolve_clock(now, timezone, settings)
+    wanted = resolve_layout(layout, framing, settings)
+    often = settings.keep_alive if keep_alive is None else keep_alive
+    settings = settings.model_copy(update={"layout": wanted, "keep_alive": often})
     code = asyncio.run(_chat(message, selection, clock, settings, db=resolve_db(db, settings), as_json=as_json))
     if code != EXIT_FINE:
         raise typer.Exit(code)
@@ -115,6 +124,9 @@ async def _chat(
                 loadable=tools,
                 loading=bool(servers),
                 recall=recall,
+                chooses_layout=settings.layout is LayoutName.AUTO,
+                keep_alive=settings.keep_alive,
+                tell=notices.add,
             )
         )
         view: View = JsonView() if as_json else TextView()

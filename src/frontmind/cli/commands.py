@@ -13,9 +13,12 @@ from frontmind.cli.check import check
 from frontmind.cli.diff import diff
 from frontmind.cli.explain import explain_window
 from frontmind.cli.import_command import import_history
+from frontmind.cli.ledger_command import ledger
 from frontmind.cli.memory import memory_app
 from frontmind.cli.remind import remind_app
+from frontmind.cli.replay_command import replay
 from frontmind.cli.show import show
+from frontmind.cli.verify_command import verify_cache
 
 app = typer.Typer(
     name="frontmind",
@@ -32,6 +35,9 @@ app.add_typer(memory_app, name="memory")
 app.add_typer(bench_app, name="bench")
 app.command("chat")(chat)
 app.command("import")(import_history)
+app.command("verify-cache")(verify_cache)
+app.command("ledger")(ledger)
+app.command("replay")(replay)
 window_app.command("show")(show)
 window_app.command("explain")(explain_window)
 window_app.command("diff")(diff)

@@ -12,10 +12,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from frontmind.assistant.explanation import ExplainedBlock, Explanation, explain
+from frontmind.cachelab.outcome import Expectation
 from frontmind.cli.options import (
     DbOption,
     FramingOption,
     JsonOption,
+    LayoutOption,
     ModelOption,
     NowOption,
     ProfileOption,
@@ -24,7 +26,6 @@ from frontmind.cli.options import (
 from frontmind.cli.preview import Asked, look_ahead
 from frontmind.cli.show import ConversationOption, MessageOption
 from frontmind.cli.terminal import emit, json_text, printable, say, show_table
-from frontmind.providers.forecast import Expectation
 from frontmind.providers.opening import Selection
 from frontmind.providers.prices import list_price
 from frontmind.window.blocks import PLACEMENT_HISTORY
@@ -42,6 +43,7 @@ def explain_window(
     conversation: ConversationOption = None,
     model: ModelOption = None,
     framing: FramingOption = None,
+    layout: LayoutOption = None,
     profile: ProfileOption = None,
     every: Annotated[bool, typer.Option("--all", help="Every message of the history on a line of its own.")] = False,
     db: DbOption = None,
@@ -50,9 +52,11 @@ def explain_window(
     as_json: JsonOption = False,
 ) -> None:
     """Explain the window of the next turn block by block, without sending anything."""
-    asked = Asked(message, conversation, model, framing, profile, db, now, timezone)
+    asked = Asked(message, conversation, model, framing, layout, profile, db, now, timezone)
     selection, found = look_ahead(asked)
-    explained = explain(found.built.window, found.request, selection.framing, selection.profile, found.known)
+    explained = explain(
+        found.built.window, found.layout, found.prediction, selection.framing, selection.profile, found.known
+    )
     price = list_price(selection.profile.provider, selection.profile.model, explained.usage)
     if as_json:
         emit(json_text(_as_json(explained, selection, price)) + "\n")

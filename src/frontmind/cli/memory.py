@@ -26,7 +26,16 @@ from frontmind.cli.memory_command import (
     write_new,
 )
 from frontmind.cli.memory_model import loses_cache
-from frontmind.cli.options import DbOption, JsonOption, NowOption, TimezoneOption, named_path, resolve_clock, resolve_db
+from frontmind.cli.options import (
+    DbOption,
+    JsonOption,
+    NowOption,
+    TimezoneOption,
+    named_path,
+    resolve_clock,
+    resolve_db,
+    spare_database,
+)
 from frontmind.cli.settings import load_settings
 from frontmind.cli.terminal import emit, json_text, note, on_one_line, printable, say
 from frontmind.errors import UsageError
@@ -171,6 +180,8 @@ def export_file(
     path = None if file == "-" else named_path(file)
     if path is not None and path.exists() and not (force and path.is_file()):
         raise UsageError(f"{path} is there already; name another file, or pass --force to replace it")
+    if path is not None:
+        spare_database(path, resolve_db(db, load_settings()))
     written_as = form or (FileFormat.JSON_LINES if path is None else format_of(path))
 
     async def run(memories: Memories) -> tuple[str, int]:

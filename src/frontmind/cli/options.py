@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import os
 import stat
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from frontmind.cli.machine_clock import MachineClock
+from frontmind.cli.profiles_file import profiles_file_path, read_profiles_file
 from frontmind.cli.settings import Settings
 from frontmind.errors import UsageError
 from frontmind.providers.names import FORMS, choose_model
 from frontmind.providers.opening import Selection, select_model
-from frontmind.providers.profiles.resolve import parse_overrides
+from frontmind.providers.profiles.profile import Profile
+from frontmind.providers.profiles.resolve import choose_framing, framing_of, parse_overrides
+from frontmind.stores.sqlite import IN_MEMORY
 from frontmind.values.clock import Clock, FixedClock, SystemClock, find_zone, parse_moment
-from frontmind.window.choice import Framing
+from frontmind.window.choice import Framing, LayoutName
 
 DbOption = Annotated[
     str | None, typer.Option("--db", metavar="FILE", help="The database; also FRONTMIND_DB.", show_default=False)
@@ -48,6 +52,27 @@ FramingOption = Annotated[
         show_default=False,
     ),
 ]
+LayoutOption = Annotated[
+    LayoutName | None,
+    typer.Option(
+        "--layout",
+        help="The layout of windows, in place of --framing: auto picks what costs least for how this conversation "
+        "runs. Also FRONTMIND_LAYOUT.",
+        show_default=False,
+    ),
+]
+KeepAliveOption = Annotated[
+    int | None,
+    typer.Option(
+        "--keep-alive",
+        metavar="N",
+        min=0,
+        max=100,
+        help="Refresh what is cached up to N times in a row, where that is likely to save more than it costs; also "
+        "FRONTMIND_KEEP_ALIVE.",
+        show_default=False,
+    ),
+]
 ProfileOption = Annotated[
     str | None,
     typer.Option(
@@ -59,19 +84,60 @@ ProfileOption = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
+_OF_A_DATABASE: Final = ("", "-wal", "-shm", "-journal", ".locks")
 
-def resolve_selection(model: str | None, framing: Framing | None, profile: str | None, settings: Settings) -> Selection:
-    """The model of this run with its profile and framing.
+
+def resolve_layout(layout: LayoutName | None, framing: Framing | None, settings: Settings) -> LayoutName:
+    """The layout of this run; an option wins over the environment, and a framing leaves nothing to choose.
 
     Raises:
-        UsageError: the name, a fact or the framing cannot be used.
+        UsageError: both options are given.
     """
-    return select_model(
-        choose_model(model, os.environ),
-        framing=framing or settings.framing,
-        overrides=parse_overrides(settings.profile if profile is None else profile),
+    if layout is not None and framing is not None:
+        raise UsageError("--layout and --framing both say how windows are sent; pass one of them")
+    if framing is not None:
+        return LayoutName.PROFILE
+    return layout or settings.layout or LayoutName.PROFILE
+
+
+def resolve_selection(
+    model: str | None,
+    framing: Framing | None,
+    profile: str | None,
+    settings: Settings,
+    *,
+    layout: LayoutName | None = None,
+) -> Selection:
+    """The model of this run with its profile and framing: the shipped facts, then those of the file of the user's own
+    profiles, then those given for this run.
+
+    Raises:
+        UsageError: the name, a fact, the framing or the layout cannot be used.
+    """
+    name = choose_model(model, os.environ)
+    own = read_profiles_file(profiles_file_path(os.environ)).get(str(name), {})
+    wanted = resolve_layout(layout, framing, settings)
+    asked = framing or (settings.framing if layout is None and settings.layout is None else None)
+    selection = select_model(
+        name,
+        framing=asked,
+        overrides=own | parse_overrides(settings.profile if profile is None else profile),
         max_output_tokens=settings.max_output_tokens,
     )
+    named = framing_of(wanted, selection.profile)
+    if named is None:
+        return selection
+    if named not in selection.profile.framings:
+        raise UsageError(
+            f"{name} cannot take the layout {wanted.value!r}; use --layout {' or '.join(_layouts(selection.profile))}"
+        )
+    return replace(selection, framing=choose_framing(selection.profile, named))
+
+
+def _layouts(profile: Profile) -> list[str]:
+    """The layouts that can be asked for by name and that the model takes."""
+    framings = [(layout, framing_of(layout, profile)) for layout in LayoutName]
+    return [layout.value for layout, framing in framings if framing is not None and framing in profile.framings]
 
 
 def resolve_clock(now: str | None, timezone: str | None, settings: Settings) -> Clock:
@@ -91,6 +157,24 @@ def resolve_clock(now: str | None, timezone: str | None, settings: Settings) -> 
 def resolve_db(option: str | None, settings: Settings) -> str:
     """The database of this run, as a path or ``:memory:``."""
     return option if option is not None else str(settings.db)
+
+
+def spare_database(path: Path, db: str) -> None:
+    """Refuse to write over the database of this run, or over a file that SQLite keeps beside it.
+
+    Args:
+        path: what would be written: it may be a link, or another name of the same file.
+
+    Raises:
+        UsageError: it is one of these files.
+    """
+    if db == IN_MEMORY:
+        return
+    file = named_path(db).resolve()
+    for ending in _OF_A_DATABASE:
+        kept = file.with_name(f"{file.name}{ending}")
+        if path.resolve() == kept or (path.exists() and kept.exists() and path.samefile(kept)):
+            raise UsageError(f"{path} belongs to the database {db}; name another file")
 
 
 def named_path(text: str) -> Path:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from frontmind.assistant.explanation import Background
@@ -14,7 +13,17 @@ from frontmind.assistant.recalling import RecallOptions
 from frontmind.assistant.window_builder import BuiltWindow
 from frontmind.assistant.window_opening import Reader
 from frontmind.assistant.wiring import DEFAULT_CONVERSATION, Mind, build_mind
-from frontmind.cli.options import named_path, read_text_file, resolve_clock, resolve_db, resolve_selection
+from frontmind.cachelab.past_calls import past_calls
+from frontmind.cachelab.prediction import PastCall, Prediction, predict
+from frontmind.cachelab.prefixes import Prefixes
+from frontmind.cli.options import (
+    named_path,
+    read_text_file,
+    resolve_clock,
+    resolve_db,
+    resolve_layout,
+    resolve_selection,
+)
 from frontmind.cli.settings import load_settings
 from frontmind.cli.settings_file import read_settings_file, settings_file_path
 from frontmind.cli.slash import tool_descriptions
@@ -22,11 +31,11 @@ from frontmind.cli.terminal import note
 from frontmind.continuum.fit import window_start_to_fit
 from frontmind.continuum.importing import import_conversation
 from frontmind.errors import UsageError
-from frontmind.providers.estimate import Calibration, calibrate, estimate_request
 from frontmind.providers.names import Provider
 from frontmind.providers.opening import Selection
 from frontmind.providers.profiles.profile import Profile
 from frontmind.providers.protocol import Request
+from frontmind.providers.reading import read_request
 from frontmind.recall.embedder_source import EmbedderSource, SavedEmbedder
 from frontmind.recall.opening_embedder import EmbedderKind, parse_embedder_name
 from frontmind.stores.protocols import Store
@@ -34,12 +43,12 @@ from frontmind.stores.sqlite import SqliteStore
 from frontmind.values.clock import Clock
 from frontmind.values.message import user
 from frontmind.values.records import Turn, TurnState
-from frontmind.window.choice import Framing, FramingChoice
+from frontmind.window.choice import Framing, FramingChoice, LayoutName
+from frontmind.window.layout import Layout
 from frontmind.window.normalise import split_at_turn
 
 _CONVERSATION_LIMIT = 100_000_000
 _PLACEHOLDER = "(your next message)"
-_REPLIES_TO_LEARN_FROM = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +59,7 @@ class Asked:
     conversation: Path | None
     model: str | None
     framing: Framing | None
+    layout: LayoutName | None
     profile: str | None
     db: str | None
     now: str | None
@@ -58,10 +68,17 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """A window that would be sent, the request that it would be, and what is known beside it."""
+    """A window that would be sent, the request that it would be, and what is known beside it.
+
+    Attributes:
+        layout: the request as a cache sees it.
+        prediction: what the cache should do with it, as a turn that is sent now would expect.
+    """
 
     built: BuiltWindow
     request: Request
+    layout: Layout
+    prediction: Prediction
     known: Background
 
 
@@ -76,7 +93,7 @@ class _SelectedReader:
 
 
 def look_ahead(asked: Asked) -> tuple[Selection, Preview]:
-    """The model of this run and the window of its next turn.
+    """The model of this run, with the framing that is taken, and the window of its next turn.
 
     Raises:
         UsageError: an option cannot be used, the message is blank, or the file is no conversation.
@@ -84,7 +101,7 @@ def look_ahead(asked: Asked) -> tuple[Selection, Preview]:
     """
     settings = load_settings()
     clock = resolve_clock(asked.now, asked.timezone, settings)
-    selection = resolve_selection(asked.model, asked.framing, asked.profile, settings)
+    selection = resolve_selection(asked.model, asked.framing, asked.profile, settings, layout=asked.layout)
     limit = settings.local_context if selection.name.provider is Provider.LOCAL else None
     db = resolve_db(asked.db, settings)
     chosen = parse_embedder_name(settings.embedder)
@@ -95,10 +112,12 @@ def look_ahead(asked: Asked) -> tuple[Selection, Preview]:
         message=asked.message,
         conversation=asked.conversation,
         context_limit=limit,
+        chooses_layout=resolve_layout(asked.layout, asked.framing, settings) is LayoutName.AUTO,
         # To look sends nothing, so no server is asked for vectors, and fetches nothing.
         embedder_source=SavedEmbedder(settings.cache) if chosen.kind is EmbedderKind.MINILM else None,
     )
-    return selection, asyncio.run(found)
+    preview = asyncio.run(found)
+    return replace(selection, framing=preview.built.window.framing or selection.framing), preview
 
 
 async def _preview(
@@ -109,6 +128,7 @@ async def _preview(
     message: str | None,
     conversation: Path | None,
     context_limit: int | None,
+    chooses_layout: bool,
     embedder_source: EmbedderSource | None,
 ) -> Preview:
     if message is not None and not message.strip():
@@ -125,15 +145,16 @@ async def _preview(
         loading=bool(servers),
         looks_only=True,
         recall=RecallOptions(source=embedder_source),
+        chooses_layout=chooses_layout,
     )
     try:
         await mind.recalling.indexer.open()
         if conversation is not None:
             built = await _of_file(mind, reader, conversation, message)
-            known = Background(clock.now(), trinkets=mind.memory.trinkets, failures=built.failures)
-            request = selection.encode(built.window)
-            _start_that_fits((), 1, request, known.calibration, selection, context_limit)
-            return Preview(built, request, known)
+            known = Background(trinkets=mind.memory.trinkets, failures=built.failures)
+            preview = _expected(built, selection, (), clock, known)
+            _start_that_fits((), 1, preview.prediction.expected.input, selection, context_limit)
+            return preview
         if message is None:
             note(f"no --message: {_PLACEHOLDER!r} stands for it")
         return await _of_store(mind, store, selection, reader, clock, message or _PLACEHOLDER)
@@ -166,55 +187,53 @@ async def _of_store(
 ) -> Preview:
     turns = await store.turns(DEFAULT_CONVERSATION)
     answered = [turn for turn in turns if turn.state is TurnState.DONE]
-    earlier, calibration = await _learn(store, answered, reader.name)
+    past = await _past(store, str(selection.name))
     turn, before, stored = await mind.builder.next_turn(message)
     opening = await mind.builder.opening(turn, before, stored, reader=reader)
     while True:
         built = await mind.builder.for_turn(turn, before, opening=opening, reader=reader)
-        request = selection.encode(built.window)
-        following = _start_that_fits(answered, opening.start, request, calibration, selection, reader.context_limit)
+        known = Background(
+            turns=[turn for turn in answered if turn.number >= opening.start],
+            left_out=sum(turn.number < opening.start for turn in answered),
+            trinkets=mind.memory.trinkets,
+            failures=built.failures,
+        )
+        preview = _expected(built, selection, past, clock, known)
+        tokens = preview.prediction.expected.input
+        following = _start_that_fits(answered, opening.start, tokens, selection, reader.context_limit)
         if following is None:
-            break
+            return preview
         opening = await mind.builder.moved(turn, before, following, reader=reader)
-    known = Background(
-        now=clock.now(),
-        turns=[turn for turn in answered if turn.number >= opening.start],
-        left_out=sum(turn.number < opening.start for turn in answered),
-        trinkets=mind.memory.trinkets,
-        failures=built.failures,
-        earlier=earlier,
-        calibration=calibration,
-    )
-    return Preview(built, request, known)
 
 
-async def _learn(
-    store: Store, answered: Sequence[Turn], model: str
-) -> tuple[list[tuple[Request, datetime]], Calibration]:
-    """The newest requests to this model, and how far estimates of them are off."""
-    earlier, counts = [], []
-    for turn in reversed([turn for turn in answered if turn.model == model][-_REPLIES_TO_LEARN_FROM:]):
-        if turn.request is None or turn.answered_at is None:
-            continue
-        request = await store.load_request(turn.request)
-        earlier.append((request, turn.answered_at))
-        if turn.usage is not None and not turn.usage.estimated:
-            counts.append((estimate_request(request), turn.usage.input))
-    return earlier, calibrate(counts)
+async def _past(store: Store, model: str) -> Sequence[PastCall]:
+    try:
+        return await past_calls(store, DEFAULT_CONVERSATION, model)
+    except UsageError as error:
+        # A request that is gone costs a turn no reply either.
+        note(f"what the cache holds of the conversation cannot be read: {error}")
+        return ()
+
+
+def _expected(
+    built: BuiltWindow, selection: Selection, past: Sequence[PastCall], clock: Clock, known: Background
+) -> Preview:
+    request = selection.encode(built.window)
+    prefixes = Prefixes(read_request(request))
+    prediction = predict(str(selection.name), prefixes, past, selection.profile, clock.now())
+    return Preview(built, request, prefixes.layout, prediction, known)
 
 
 def _start_that_fits(
     turns: Sequence[Turn],
     start: int,
-    request: Request,
-    calibration: Calibration,
+    tokens: int,
     selection: Selection,
     limit: int | None,
 ) -> int | None:
     """As a turn would leave old turns out, by estimate; None when the request fits or nothing can be left out."""
     if limit is None:
         return None
-    tokens = calibration.corrected(estimate_request(request))
     room = limit - min(selection.max_output_tokens, limit // 4)
     if tokens <= room:
         return None

@@ -12,6 +12,7 @@ from frontmind.cli.options import (
     DbOption,
     FramingOption,
     JsonOption,
+    LayoutOption,
     ModelOption,
     NowOption,
     ProfileOption,
@@ -19,7 +20,7 @@ from frontmind.cli.options import (
 )
 from frontmind.cli.preview import Asked, Preview, look_ahead
 from frontmind.cli.terminal import emit, json_text, note, say
-from frontmind.providers.estimate import estimate_request, estimate_tokens
+from frontmind.providers.estimate import estimate_tokens
 from frontmind.providers.opening import Selection
 from frontmind.values.parts import part_text
 from frontmind.values.section import PLACEMENT_SYSTEM
@@ -47,6 +48,7 @@ def show(
     conversation: ConversationOption = None,
     model: ModelOption = None,
     framing: FramingOption = None,
+    layout: LayoutOption = None,
     profile: ProfileOption = None,
     request: Annotated[bool, typer.Option("--request", help="Print the exact request as JSON.")] = False,
     db: DbOption = None,
@@ -55,7 +57,7 @@ def show(
     as_json: JsonOption = False,
 ) -> None:
     """Print the window of the next turn without sending anything, and without writing to the database."""
-    asked = Asked(message, conversation, model, framing, profile, db, now, timezone)
+    asked = Asked(message, conversation, model, framing, layout, profile, db, now, timezone)
     selection, found = look_ahead(asked)
     for failure in found.built.failures:
         note(f"{failure.section} is unavailable: {failure.reason}")
@@ -71,7 +73,7 @@ def show(
 
 def window_json(found: Preview, selection: Selection) -> dict[str, object]:
     """The window as a JSON object, every section and message with its place and size."""
-    window, learned = found.built.window, found.known.calibration
+    window, learned = found.built.window, found.prediction.calibration
     choice = window.framing or selection.framing
     framed = frame(window, choice)
     sizes = [learned.corrected(_size(item)) for item in framed]
@@ -80,7 +82,7 @@ def window_json(found: Preview, selection: Selection) -> dict[str, object]:
         size for section, size in zip(window.sections, sections, strict=True) if section.placement == PLACEMENT_SYSTEM
     )
     tools = [learned.corrected(_tool_size(tool)) for tool in window.tools]
-    total = learned.corrected(estimate_request(found.request))
+    total = found.prediction.expected.input
     return {
         "model": str(selection.name),
         "framing": choice.framing.value,
@@ -135,9 +137,9 @@ _ORIGINS = {
 
 
 def _print_window(found: Preview, selection: Selection) -> None:
-    window, learned = found.built.window, found.known.calibration
+    window, learned = found.built.window, found.prediction.calibration
     choice = window.framing or selection.framing
-    total = learned.corrected(estimate_request(found.request))
+    total = found.prediction.expected.input
     say(f"# The next window for {selection.name}: ~{total:,} tokens, framing {choice.framing.value} ({choice.reason})")
     if window.tools:
         size = sum(learned.corrected(_tool_size(tool)) for tool in window.tools)

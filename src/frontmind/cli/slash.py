@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from frontmind.assistant.inspection import inspect_window
+from frontmind.cli.cache_words import cache_text
 from frontmind.cli.doc_command import doc
 from frontmind.cli.memory_command import Memories, forget, memory, remember
 from frontmind.cli.remind_command import remind
@@ -167,6 +168,12 @@ async def _context(session: Session, arguments: str) -> Outcome:
     return Outcome(table=Table(f"{title}; framing {session.model.framing.framing.value}", blocks))
 
 
+async def _cache(session: Session, arguments: str) -> Outcome:
+    if session.last is None:
+        raise UsageError("no turn of this run has been answered yet; `frontmind ledger` shows the earlier ones")
+    return Outcome(cache_text(session.last))
+
+
 async def _help(session: Session, arguments: str) -> Outcome:
     forms = [(f"{command.name} {form}", summary) for command in COMMANDS for form, summary in command.forms]
     return Outcome(_two_columns(forms))
@@ -248,6 +255,7 @@ COMMANDS: tuple[SlashCommand, ...] = (
     ),
     SlashCommand("/tools", (("", "what the assistant can call"),), _tools),
     SlashCommand("/context", (("", "the window as a table: section, place, tokens, cached or fresh"),), _context),
+    SlashCommand("/cache", (("", "what the cache gave in the last turn, what it should, and why"),), _cache),
     SlashCommand("/help", (("", "this list"),), _help),
     SlashCommand("/quit", (("", "leave"),), _quit),
 )

@@ -12,7 +12,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from frontmind.assistant.report import ToolEnded, TurnEvent, TurnReport
+from frontmind.assistant.report import CacheLoss, ToolEnded, TurnEvent, TurnReport
+from frontmind.cli.cache_words import loss_line, miss_lines
 from frontmind.errors import RunError
 from frontmind.providers.protocol import Retrying, StopReason
 from frontmind.tools.toolbox import LOAD_TOOL, USE_TOOL
@@ -105,6 +106,8 @@ def event_line(event: TurnEvent) -> str:
             return f"[{name}{' failed' if result.is_error else ''}: {shown}]"
         case Retrying(reason, seconds):
             return f"[{reason}; asking again in {seconds:.0f} s]"
+        case CacheLoss(verdict):
+            return loss_line(verdict)
         case _:
             return ""
 
@@ -152,7 +155,7 @@ def report_lines(report: TurnReport) -> list[str]:
         lines.append(
             f"[changed in the system prompt: {names}; ~{report.system_change.tokens:,} tokens were not cached]"
         )
-    return lines
+    return lines + miss_lines(report)
 
 
 _COLOURS = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Protocol
 
-from frontmind.assistant.report import ToolStarted, TurnEvent, TurnReport
+from frontmind.assistant.report import CacheLoss, ToolStarted, TurnEvent, TurnReport
 from frontmind.cli.slash import Outcome
 from frontmind.cli.terminal import (
     cache_line,
@@ -20,6 +20,7 @@ from frontmind.cli.terminal import (
 )
 from frontmind.errors import FrontmindError
 from frontmind.providers.protocol import Retrying
+from frontmind.values.calls import CacheVerdict, Call, Cause
 
 
 class View(Protocol):
@@ -124,7 +125,7 @@ class JsonView:
         return None
 
     def happened(self, event: TurnEvent) -> None:
-        if isinstance(event, Retrying):
+        if isinstance(event, Retrying | CacheLoss):
             note(event_line(event))
 
     def reminded(self, line: str) -> None:
@@ -166,6 +167,8 @@ def report_json(report: TurnReport) -> dict[str, object]:
             "estimated": usage.estimated,
         },
         "expected_cached": report.expected_cached,
+        "cache": [_call_json(call) for call in report.calls],
+        "problems": list(report.problems),
         "stop": report.stop.value,
         "seconds": {"first_token": round(report.first_token_seconds, 4), "total": round(report.seconds, 4)},
         "request": report.request,
@@ -180,4 +183,19 @@ def report_json(report: TurnReport) -> dict[str, object]:
         "was_full": report.was_full,
         "joined": report.joined,
         "set_aside": report.set_aside,
+    }
+
+
+def _call_json(call: Call) -> dict[str, object]:
+    expected, end = call.new.expected, call.end
+    verdict = end.verdict if end is not None else CacheVerdict(Cause.NOTHING)
+    return {
+        "step": call.new.step,
+        "expected": None if expected is None else {"input": expected.input, "cached": expected.cached},
+        "cause": verdict.cause.value,
+        "lost": verdict.tokens,
+        "reason": verdict.reason,
+        "place": verdict.place,
+        "diagnosis": "" if end is None else end.diagnosis,
+        "cost": None if end is None or end.cost is None else str(end.cost),
     }

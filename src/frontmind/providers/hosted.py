@@ -92,7 +92,8 @@ class HostedModel(ABC):
             reason = f"{self.name} broke off in the middle of its reply"
             raise MalformedReply(f"{reason}; try again", model=self.name, reason=reason)
         said = [part_text(part) for part in reply.message.parts]
-        if all(is_blank(part) for part in reply.message.parts):
+        # Whoever asks for no token wants the prompt read and nothing else.
+        if all(is_blank(part) for part in reply.message.parts) and request.get("max_tokens") != 0:
             raise self._empty(reply.stop)
         usage = reply.usage
         if usage is None or usage.cached > usage.input:
@@ -101,7 +102,7 @@ class HostedModel(ABC):
             usage = Usage(estimate_request(request), 0, 0, written, estimated=True)
         else:
             self._counts.append((estimate_request(request), usage.input))
-        return Finished(reply.message, usage, reply.stop)
+        return Finished(reply.message, usage, reply.stop, reply.id, reply.diagnosis)
 
     def _empty(self, stop: StopReason) -> MalformedReply | RequestRefused:
         if stop is StopReason.REFUSAL:

@@ -20,7 +20,7 @@ _PROVIDERS: Final[Mapping[str, str]] = {"gemini": "google", "bedrock": "aws"}
 
 
 def list_price(provider: str, model: str, usage: Usage) -> Decimal | None:
-    """The price of a call in US dollars by the lists; None where they do not know the model.
+    """The price of a call in US dollars by the lists; None where they do not know the model, or the figures cannot be.
 
     Args:
         provider: the provider's name as it stands in front of the colon.
@@ -42,6 +42,7 @@ def list_price(provider: str, model: str, usage: Usage) -> Decimal | None:
     )
     try:
         found = genai_prices.calc_price(tokens, model_ref=model, provider_id=_PROVIDERS.get(provider, provider))
-    except LookupError:
+    except (LookupError, ValueError):
+        # An unknown model, or figures that contradict each other.
         return None
     return found.total_price

@@ -46,11 +46,16 @@ class Finished:
         message: the whole reply.
         usage: the token counts of this call.
         stop: why the model stopped.
+        response: the provider's id of the reply; empty where it has none.
+        diagnosis: why the cache gave less than it could have, in one line and the provider's terms; empty where it
+            says nothing.
     """
 
     message: Message
     usage: Usage
     stop: StopReason
+    response: str = ""
+    diagnosis: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,18 @@ from frontmind.errors import UsageError
 from frontmind.providers.profiles.profile import TTL_SECONDS, Caching, MarkerKind, Profile, Wire
 from frontmind.providers.profiles.resolve import identify, resolve_profile
 from frontmind.providers.reading_anthropic import read_anthropic, read_converse
-from frontmind.providers.reading_blocks import Blocks, JsonDict, Spot, own_marker, require_list, require_object
+from frontmind.providers.reading_blocks import (
+    Blocks,
+    JsonDict,
+    ReadMessages,
+    Spot,
+    own_marker,
+    require_list,
+    require_object,
+)
 from frontmind.providers.reading_gemini import read_gemini
 from frontmind.providers.reading_openai import read_chat, read_responses
+from frontmind.providers.reading_settings import settings_of
 from frontmind.values.section import PLACEMENT_SYSTEM
 from frontmind.window.canonical import parse_json
 from frontmind.window.layout import THINKING, TOOL, Area, Layout
@@ -36,7 +45,7 @@ _HOSTS: Final = (
     ("api.openai.com", "openai"),
     ("api.anthropic.com", "anthropic"),
 )
-_READERS: Final[Mapping[str, Callable[[JsonDict], Blocks]]] = {
+_READERS: Final[Mapping[str, Callable[[JsonDict, ReadMessages | None], Blocks]]] = {
     Wire.ANTHROPIC: read_anthropic,
     Wire.BEDROCK_INVOKE: read_anthropic,
     Wire.BEDROCK_CONVERSE: read_converse,
@@ -67,12 +76,13 @@ def is_request(value: Any) -> bool:
     return isinstance(value, dict) and bool(_shape(value, _NO_HINTS))
 
 
-def read_request(value: Any, hints: Hints = _NO_HINTS) -> Layout:
+def read_request(value: Any, hints: Hints = _NO_HINTS, *, read: ReadMessages | None = None) -> Layout:
     """The layout of a request.
 
     Args:
         value: the body as JSON, an InvokeModel call with its ``modelId`` and ``body``, or a saved window.
         hints: what is known beside the body.
+        read: the messages of the requests of this conversation that were read before, of the same format.
 
     Raises:
         UsageError: it has the shape of no supported format, or something in it is out of shape.
@@ -89,7 +99,7 @@ def read_request(value: Any, hints: Hints = _NO_HINTS) -> Layout:
     model = _model(body, hints)
     if wire == Wire.BEDROCK_INVOKE and "body" in body:
         body = _invoke_body(body["body"])
-    blocks = _READERS[wire](body)
+    blocks = _READERS[wire](body, read)
     options = body.get("prompt_cache_options")
     provider = _provider(wire, model, hints)
     return Layout(
@@ -101,6 +111,8 @@ def read_request(value: Any, hints: Hints = _NO_HINTS) -> Layout:
         implicit=not (isinstance(options, dict) and options.get("mode") == "explicit"),
         stateful=any(body.get(key) for key in _ELSEWHERE),
         guessed=_is_guessed(wire, provider, hints),
+        settings=settings_of(wire, body, blocks.items, model),
+        entry=str(body.get("cachedContent") or body.get("cached_content") or ""),
     )
 
 

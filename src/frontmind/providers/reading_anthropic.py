@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from frontmind.providers.reading_blocks import (
     CACHE_POINT,
     Blocks,
     JsonDict,
+    ReadMessages,
     Spot,
     marker_of,
     require_list,
@@ -16,25 +17,42 @@ from frontmind.providers.reading_blocks import (
 from frontmind.window.layout import THINKING, TOOL_CALL, TOOL_RESULT, Area, Marker
 
 _THINKING = frozenset({"thinking", "redacted_thinking"})
+# Anthropic, prompt caching: searching the web is switched on in the system prompt, whose cache alone it breaks.
+_WEB_SEARCH: Final = "web_search_"
 
 
-def read_anthropic(body: JsonDict) -> Blocks:
+def read_anthropic(body: JsonDict, read: ReadMessages | None = None) -> Blocks:
     """The blocks of a Messages request.
+
+    Args:
+        read: the messages that were read before.
 
     Raises:
         UsageError: something in it has not the shape that it should have.
     """
-    blocks = Blocks()
+    blocks = Blocks(read)
+    searches: list[tuple[str, JsonDict]] = []
     for index, item in enumerate(require_list(body.get("tools") or [], "tools")):
         tool = require_object(item, f"tools[{index}]")
-        blocks.tool(f"tools[{index}]", tool, str(tool.get("name") or tool.get("type") or ""))
+        if str(tool.get("type", "")).startswith(_WEB_SEARCH):
+            searches.append((f"tools[{index}]", tool))
+        else:
+            blocks.tool(f"tools[{index}]", tool, _tool_name(tool))
+    for place, tool in searches:
+        blocks.tool(place, tool, _tool_name(tool), Area.SYSTEM)
     _content(blocks, Spot(Area.SYSTEM, "system", "system"), body.get("system") or [], "")
     for index, item in enumerate(require_list(body.get("messages"), "messages")):
         message = require_object(item, f"messages[{index}]")
         role = str(message.get("role", ""))
         spot = Spot(Area.MESSAGES, f"messages[{index}]", role, index, cleared=bool(message.get("clear_at")))
-        _content(blocks, spot, message.get("content"), ".content")
+        with blocks.message(message, spot) as is_new:
+            if is_new:
+                _content(blocks, spot, message.get("content"), ".content")
     return blocks
+
+
+def _tool_name(tool: JsonDict) -> str:
+    return str(tool.get("name") or tool.get("type") or "")
 
 
 def _content(blocks: Blocks, spot: Spot, content: Any, step: str) -> None:
@@ -62,13 +80,16 @@ def _block(blocks: Blocks, spot: Spot, item: JsonDict) -> None:
         blocks.other(spot, THINKING if kind in _THINKING else kind or "unknown", item)
 
 
-def read_converse(body: JsonDict) -> Blocks:
+def read_converse(body: JsonDict, read: ReadMessages | None = None) -> Blocks:
     """The blocks of a Converse request.
+
+    Args:
+        read: the messages that were read before.
 
     Raises:
         UsageError: something in it has not the shape that it should have.
     """
-    blocks = Blocks()
+    blocks = Blocks(read)
     tools = require_object(body.get("toolConfig") or {}, "toolConfig").get("tools") or []
     for index, item in enumerate(require_list(tools, "toolConfig.tools")):
         place = f"toolConfig.tools[{index}]"
@@ -82,8 +103,19 @@ def read_converse(body: JsonDict) -> Blocks:
     for index, item in enumerate(require_list(body.get("messages"), "messages")):
         message = require_object(item, f"messages[{index}]")
         spot = Spot(Area.MESSAGES, f"messages[{index}].content", str(message.get("role", "")), index)
-        _converse_content(blocks, spot, message.get("content"))
+        _converse_message(blocks, spot, message)
     return blocks
+
+
+def _converse_message(blocks: Blocks, spot: Spot, message: JsonDict) -> None:
+    content = message.get("content")
+    if isinstance(content, list) and content and isinstance(content[0], dict) and CACHE_POINT in content[0]:
+        # It closes the message in front, which is known without it.
+        _converse_content(blocks, spot, content)
+        return
+    with blocks.message(message, spot) as is_new:
+        if is_new:
+            _converse_content(blocks, spot, content)
 
 
 def _cache_point(item: JsonDict) -> Marker:

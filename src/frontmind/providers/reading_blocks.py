@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
@@ -38,17 +39,53 @@ class Spot:
         return replace(self, place=self.place + step)
 
 
-class Blocks:
-    """The blocks so far, in the order in which they were added."""
+class ReadMessages:
+    """The messages of the requests of a conversation that were read last: one that is equal to what stood at the same
+    place is not read again. Whoever passes one changes no message that was read.
+    """
 
     def __init__(self) -> None:
-        self.items: list[Block] = []
+        self._read: dict[tuple[str, Area], tuple[object, tuple[Block, ...]]] = {}
 
-    def tool(self, place: str, definition: JsonDict, name: str) -> None:
+    def blocks(self, message: object, spot: Spot) -> tuple[Block, ...] | None:
+        """The blocks of a message that was read at this spot; None for a new one."""
+        message_there, blocks = self._read.get((spot.place, spot.area), (None, ()))
+        return blocks if message_there == message else None
+
+    def keep(self, message: object, spot: Spot, blocks: Iterable[Block]) -> None:
+        """Note the blocks of a message."""
+        self._read[spot.place, spot.area] = (message, tuple(blocks))
+
+
+class Blocks:
+    """The blocks so far, in the order in which they were added.
+
+    Args:
+        read: the messages that were read before.
+    """
+
+    def __init__(self, read: ReadMessages | None = None) -> None:
+        self.items: list[Block] = []
+        self._read = read
+
+    @contextmanager
+    def message(self, message: JsonDict, spot: Spot) -> Iterator[bool]:
+        """Read a message, unless it is known: then its blocks are added, and there is nothing to do."""
+        known = None if self._read is None else self._read.blocks(message, spot)
+        if known is not None:
+            self.items += known
+            yield False
+            return
+        before = len(self.items)
+        yield True
+        if self._read is not None:
+            self._read.keep(message, spot, self.items[before:])
+
+    def tool(self, place: str, definition: JsonDict, name: str, area: Area = Area.TOOLS) -> None:
         """A tool definition; its marker is taken from it."""
         self.items.append(
             Block(
-                Area.TOOLS,
+                area,
                 place,
                 "tools",
                 TOOL,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from frontmind.providers.reading_blocks import Blocks, JsonDict, Spot, require_list, require_object
+from frontmind.providers.reading_blocks import Blocks, JsonDict, ReadMessages, Spot, require_list, require_object
 from frontmind.window.layout import THINKING, TOOL_CALL, TOOL_RESULT, Area
 
 _CAPITAL = re.compile(r"_([a-z])")
@@ -13,8 +13,11 @@ _CAPITAL = re.compile(r"_([a-z])")
 _OPAQUE = frozenset({"args", "response", "parameters", "parametersJsonSchema", "properties"})
 
 
-def read_gemini(body: JsonDict) -> Blocks:
+def read_gemini(body: JsonDict, read: ReadMessages | None = None) -> Blocks:
     """The blocks of a generateContent request, or of a cached content.
+
+    Args:
+        read: taken for the other formats' sake: here each message is spelled anew before it is read.
 
     Raises:
         UsageError: something in it has not the shape that it should have.
@@ -23,7 +26,7 @@ def read_gemini(body: JsonDict) -> Blocks:
     settings = body.get("config")
     if isinstance(settings, dict):
         body = settings | body
-    blocks = Blocks()
+    blocks = Blocks(read)
     for index, item in enumerate(require_list(body.get("tools") or [], "tools")):
         tool = require_object(item, f"tools[{index}]")
         declared = tool.get("functionDeclarations")

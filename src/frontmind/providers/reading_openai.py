@@ -7,6 +7,7 @@ from typing import Any, Final
 from frontmind.providers.reading_blocks import (
     Blocks,
     JsonDict,
+    ReadMessages,
     Spot,
     marker_of,
     own_marker,
@@ -21,13 +22,16 @@ _REASONING: Final = ("reasoning_content", "reasoning", "reasoning_details", "thi
 _KNOWN: Final = frozenset({"role", "content", "tool_calls", "tool_call_id", "cache_control", *_REASONING})
 
 
-def read_chat(body: JsonDict) -> Blocks:
+def read_chat(body: JsonDict, read: ReadMessages | None = None) -> Blocks:
     """The blocks of a Chat Completions request, of OpenAI or of another server that speaks it.
+
+    Args:
+        read: the messages that were read before.
 
     Raises:
         UsageError: something in it has not the shape that it should have.
     """
-    blocks = Blocks()
+    blocks = Blocks(read)
     _tools(blocks, body)
     leading = True
     for index, item in enumerate(require_list(body.get("messages"), "messages")):
@@ -36,26 +40,32 @@ def read_chat(body: JsonDict) -> Blocks:
         leading = leading and role in _OPERATOR
         area = Area.SYSTEM if leading else Area.MESSAGES
         spot = Spot(area, f"messages[{index}]", role, -1 if leading else index)
-        before = len(blocks.items)
-        for key in _REASONING:
-            if message.get(key):
-                blocks.other(spot.at(f".{key}"), THINKING, {key: message[key]})
-        if role == "tool":
-            _tool_message(blocks, spot, message)
-        else:
-            _content(blocks, spot, message.get("content"), silent=bool(message.get("tool_calls")))
-        for number, entry in enumerate(require_list(message.get("tool_calls") or [], f"{spot.place}.tool_calls")):
-            call = require_object(entry, f"{spot.place}.tool_calls[{number}]")
-            blocks.other(
-                spot.at(f".tool_calls[{number}]"), TOOL_CALL, call, call_id=str(call.get("id", "")), name=_name(call)
-            )
-        extra = {key: value for key, value in message.items() if key not in _KNOWN and value}
-        if extra:
-            blocks.other(spot, "fields", extra)
-        marker = own_marker(message)
-        if marker is not None and len(blocks.items) > before:
-            blocks.mark(marker)
+        with blocks.message(message, spot) as is_new:
+            if is_new:
+                _message(blocks, spot, message)
     return blocks
+
+
+def _message(blocks: Blocks, spot: Spot, message: JsonDict) -> None:
+    before = len(blocks.items)
+    for key in _REASONING:
+        if message.get(key):
+            blocks.other(spot.at(f".{key}"), THINKING, {key: message[key]})
+    if spot.role == "tool":
+        _tool_message(blocks, spot, message)
+    else:
+        _content(blocks, spot, message.get("content"), silent=bool(message.get("tool_calls")))
+    for number, entry in enumerate(require_list(message.get("tool_calls") or [], f"{spot.place}.tool_calls")):
+        call = require_object(entry, f"{spot.place}.tool_calls[{number}]")
+        blocks.other(
+            spot.at(f".tool_calls[{number}]"), TOOL_CALL, call, call_id=str(call.get("id", "")), name=_name(call)
+        )
+    extra = {key: value for key, value in message.items() if key not in _KNOWN and value}
+    if extra:
+        blocks.other(spot, "fields", extra)
+    marker = own_marker(message)
+    if marker is not None and len(blocks.items) > before:
+        blocks.mark(marker)
 
 
 def _tools(blocks: Blocks, body: JsonDict) -> None:
@@ -98,13 +108,16 @@ def _kind(kind: str) -> str:
     return short if short and short != TEXT else "unknown"
 
 
-def read_responses(body: JsonDict) -> Blocks:
+def read_responses(body: JsonDict, read: ReadMessages | None = None) -> Blocks:
     """The blocks of a Responses request.
+
+    Args:
+        read: the messages that were read before.
 
     Raises:
         UsageError: something in it has not the shape that it should have.
     """
-    blocks = Blocks()
+    blocks = Blocks(read)
     _tools(blocks, body)
     if body.get("instructions"):
         _content(blocks, Spot(Area.SYSTEM, "instructions", "system"), body["instructions"])
@@ -117,7 +130,10 @@ def read_responses(body: JsonDict) -> Blocks:
         role = str(item.get("role", ""))
         leading = leading and role in _OPERATOR
         area = Area.SYSTEM if leading else Area.MESSAGES
-        _item(blocks, Spot(area, f"input[{index}]", role, -1 if leading else index), item)
+        spot = Spot(area, f"input[{index}]", role, -1 if leading else index)
+        with blocks.message(item, spot) as is_new:
+            if is_new:
+                _item(blocks, spot, item)
     return blocks
 
 

@@ -16,6 +16,7 @@ from contextlib import AbstractAsyncContextManager
 from datetime import date, datetime, timedelta
 from typing import Protocol
 
+from frontmind.stores.ledger_protocol import LedgerStore
 from frontmind.stores.recall_protocols import MemoryStore, PassageStore, VectorStore
 from frontmind.values.imports import ImportedTurn
 from frontmind.values.message import Message
@@ -308,6 +309,7 @@ class Store(
     VectorStore,
     RequestStore,
     TextStore,
+    LedgerStore,
     Protocol,
 ):
     """Everything that the assistant keeps for one owner."""

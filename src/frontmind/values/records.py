@@ -52,6 +52,8 @@ class Sent:
         window_start: the number of the first turn that was sent.
         system: the sections of the system prompt in their order; empty where nobody noted them.
         head: stands for all that was in front of the conversation (`prefix_identity`); empty where nobody noted it.
+        framing: the name of the framing that it was sent in; empty where nobody noted it.
+        ttl: the lifetime that was asked for what is cached, as in `FramingChoice.ttl`.
     """
 
     notices: tuple[Notice, ...] = ()
@@ -59,6 +61,8 @@ class Sent:
     window_start: int = 1
     head: str = ""
     system: tuple[SentSection, ...] = ()
+    framing: str = ""
+    ttl: str = ""
 
 
 @dataclass(frozen=True, slots=True)

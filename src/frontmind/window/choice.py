@@ -39,6 +39,20 @@ class Framing(StrEnum):
         return self in (Framing.APPEND, Framing.DEVELOPER, Framing.SYSTEM_CLEAR_AT)
 
 
+class LayoutName(StrEnum):
+    """How a person asks for a layout.
+
+    PROFILE: the framing of the model's profile. AUTO: what costs least for how the conversation runs. SLIDE: the
+    notification center moves along. CLEAR_AT, APPEND: the framings of these names.
+    """
+
+    PROFILE = "profile"
+    AUTO = "auto"
+    SLIDE = "slide"
+    CLEAR_AT = "clear_at"
+    APPEND = "append"
+
+
 class ClosedThinking(StrEnum):
     """What becomes of the model's reasoning once its turn is over.
 
@@ -59,9 +73,12 @@ class FramingChoice:
         reason: one line for people.
         closed_thinking: what becomes of the reasoning of closed turns.
         asked: whether somebody asked for this framing; then nothing else is taken instead.
+        ttl: the lifetime that is asked for what is cached; empty for the longest that the provider has for the system
+            prompt, and the first for the history.
     """
 
     framing: Framing
     reason: str = "asked for"
     closed_thinking: ClosedThinking = ClosedThinking.SENT
     asked: bool = False
+    ttl: str = ""

@@ -198,7 +198,7 @@ class _Told:
             # Tool results clear a turn-scoped message too: it is said again, whole, behind each of them.
             own = list(self._own.values())
         else:
-            own = [section if section.content.strip() else _gone(section.name) for section in own]
+            own = [section if section.content.strip() else gone_section(section.name) for section in own]
         return [*self._in_user_message(others, header=False), *_operator(own)]
 
     def _in_user_message(self, sections: Sequence[Section], *, header: bool) -> list[Notice]:
@@ -212,7 +212,7 @@ class _Told:
             if now != GONE:
                 fresh.append(section)
             elif section.name != _WHOLE:
-                fresh.append(_gone(section.name))
+                fresh.append(gone_section(section.name))
         self._said |= dict(digests)
         if not digests:
             return []
@@ -259,7 +259,8 @@ def _sections(window: Window) -> list[Section]:
     return [Section(_WHOLE, window.notification_center, PLACEMENT_NOTIFICATION, cache_policy=False)]
 
 
-def _gone(name: str) -> Section:
+def gone_section(name: str) -> Section:
+    """What is said of a section that has nothing to say any more."""
     return Section(name, render(Element(name, "Nothing any more.")), PLACEMENT_NOTIFICATION, cache_policy=False)
 
 

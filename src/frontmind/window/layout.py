@@ -97,6 +97,21 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
+class Setting:
+    """A parameter of a request that is part of what a cache goes by.
+
+    Attributes:
+        name: its key in the request; ``images`` for whether there are any.
+        value: its canonical JSON.
+        area: from the beginning of this area on a change of it makes another prefix.
+    """
+
+    name: str
+    value: bytes
+    area: Area
+
+
+@dataclass(frozen=True, slots=True)
 class Layout:
     """A request as a cache sees it.
 
@@ -109,6 +124,8 @@ class Layout:
         implicit: whether the provider may cache by itself: the body does not switch that off.
         stateful: whether the request goes on from something that only the provider has.
         guessed: whether the provider is only guessed: other servers take the same body.
+        settings: the parameters that a cache goes by, by name.
+        entry: the name of an entry of the provider's cache that the request goes on from; empty for none.
     """
 
     wire: str
@@ -119,6 +136,8 @@ class Layout:
     implicit: bool = True
     stateful: bool = False
     guessed: bool = False
+    settings: tuple[Setting, ...] = ()
+    entry: str = ""
 
     @property
     def head(self) -> tuple[Block, ...]:

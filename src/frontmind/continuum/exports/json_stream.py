@@ -9,7 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
-from typing import IO, Final
+from typing import IO, Any, Final
+
+from frontmind.values.harmless import one_line
+from frontmind.window.canonical import parse_json
 
 LARGEST_ELEMENT: Final = 128_000_000
 """The most bytes of one element: values in Python take up to ten times as many."""
@@ -20,6 +23,8 @@ _BOM: Final = b"\xef\xbb\xbf"
 _TOKEN: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"|["\[\]{}]', re.DOTALL)
 _BETWEEN: Final = b" \t\r\n,"
 _OPENING: Final = b"[{"
+_VALUE: Final = (b"[", b"{")
+_SHOWN: Final = 80
 _QUOTE: Final = ord('"')
 CUT_OFF: Final = "the file ends in the middle of it; export or download it again"
 NOT_IN_THE_LIST: Final = "more stands behind the end of the list; make it JSON lines (.jsonl), or one list"
@@ -63,6 +68,42 @@ def elements(file: IO[bytes]) -> Iterator[Element]:
     head = file.read(_STEP).removeprefix(_BOM).lstrip()
     inside = head.startswith(b"[")
     return _Cutter(file, head[1:] if inside else head, inside).elements()
+
+
+def is_by_lines(head: bytes) -> bool:
+    """Whether a file has one value a line, and not one list or one value over several lines.
+
+    Args:
+        head: its beginning, without a byte order mark and blanks in front.
+    """
+    first, _, rest = head.partition(b"\n")
+    if not first.startswith(_VALUE):
+        return True
+    if not rest.strip():
+        return first.startswith(b"{")
+    # A first line that is broken is one broken line where the second is a whole object.
+    second = rest.lstrip(b"\r\n").partition(b"\n")[0]
+    return _is_value(first) or (first.startswith(b"{") and second.startswith(b"{") and _is_value(second))
+
+
+def value_of(element: Element) -> tuple[Any, str]:
+    """The value of an element, or why it cannot be read."""
+    if element.fault:
+        return None, element.fault
+    try:
+        return parse_json(element.data.decode("utf-8")), ""
+    except UnicodeDecodeError:
+        return None, "it is not UTF-8 text"
+    except ValueError as error:
+        return None, f"it is not JSON ({one_line(str(error), _SHOWN)})"
+
+
+def _is_value(line: bytes) -> bool:
+    try:
+        parse_json(line.decode("utf-8", "replace"))
+    except ValueError:
+        return False
+    return True
 
 
 class _Cutter:

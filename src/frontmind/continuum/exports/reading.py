@@ -15,7 +15,7 @@ from zipfile import BadZipFile
 
 from frontmind.continuum.exports import chatgpt, claude, openai_messages
 from frontmind.continuum.exports.claude_code import SessionReader
-from frontmind.continuum.exports.json_stream import Element, elements, lines
+from frontmind.continuum.exports.json_stream import elements, is_by_lines, lines, value_of
 from frontmind.continuum.exports.members import Member, members_of
 from frontmind.continuum.exports.pairing import conversation_of, key_by_content, text_digest
 from frontmind.continuum.exports.value import (
@@ -29,7 +29,7 @@ from frontmind.continuum.exports.value import (
 )
 from frontmind.errors import UsageError
 from frontmind.values.imports import ImportedTurn
-from frontmind.window.canonical import digest, parse_json
+from frontmind.window.canonical import digest
 
 _Reader: TypeAlias = Callable[[Mapping[str, Any], Problems], Found]
 _READERS: Final[Mapping[ExportKind, tuple[_Reader, Callable[[Mapping[str, Any]], str]]]] = {
@@ -127,7 +127,7 @@ class Export:
         position = 0
         for element in lines(member.open()):
             problems = Problems(f"{member.place}line {element.number}")
-            value, fault = _parsed(element)
+            value, fault = value_of(element)
             if isinstance(value, Mapping) and "type" in value:
                 reader.read(element.number, value, problems)
             else:
@@ -182,38 +182,15 @@ def _values(member: Member) -> Iterator[tuple[Any, str, int]]:
     if not head.startswith(_JSON):
         yield None, "it is not JSON" if head else "the file is empty", member.size
         return
-    by_lines = member.name.lower().endswith(_LINES) or _has_a_value_on_its_first_line(head)
+    by_lines = member.name.lower().endswith(_LINES) or is_by_lines(head)
     position = 0
     for element in lines(member.open()) if by_lines else elements(member.open()):
         position += len(element.data)
-        yield (*_parsed(element), position)
-
-
-def _parsed(element: Element) -> tuple[Any, str]:
-    """The value, or why it cannot be read."""
-    if element.fault:
-        return None, element.fault
-    try:
-        return parse_json(element.data.decode("utf-8")), ""
-    except UnicodeDecodeError:
-        return None, "it is not valid UTF-8"
-    except ValueError as error:
-        return None, f"it is not valid JSON ({error})"
+        yield (*value_of(element), position)
 
 
 def _head(member: Member) -> bytes:
     return member.open().read(_HEAD).removeprefix(b"\xef\xbb\xbf").lstrip()
-
-
-def _has_a_value_on_its_first_line(head: bytes) -> bool:
-    line, _, rest = head.partition(b"\n")
-    if not line.startswith(_JSON) or not rest.strip():
-        return False
-    try:
-        parse_json(line.decode("utf-8"))
-    except ValueError:
-        return False
-    return True
 
 
 def _unwrapped(value: Any) -> list[Any]:

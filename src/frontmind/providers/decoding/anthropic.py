@@ -16,6 +16,7 @@ from frontmind.providers.decoding.reply import (
     stop_of,
 )
 from frontmind.providers.decoding.results import kept_result, readable_result
+from frontmind.providers.diagnostics import read_diagnosis
 from frontmind.providers.encoding.anthropic import WIRE, result_content
 from frontmind.providers.profiles.profile import UsageMeaning
 from frontmind.providers.protocol import StopReason
@@ -57,7 +58,9 @@ class AnthropicDecoder:
         stop = None if reason is None else _STOP_REASONS.get(str(reason), StopReason.END)
         usage = body.get("usage")
         read = self.usage(usage, meaning) if isinstance(usage, Mapping) else None
-        return Reply(Message(Role.ASSISTANT, parts), read, stop_of(stop, parts))
+        named = body.get("id")
+        identifier = named if isinstance(named, str) else ""
+        return Reply(Message(Role.ASSISTANT, parts), read, stop_of(stop, parts), identifier, read_diagnosis(body))
 
     def usage(self, usage: JsonObject, meaning: UsageMeaning | None = None) -> Usage | None:
         """``input_tokens`` counts only what follows the last marker: the total is the sum of the three figures."""

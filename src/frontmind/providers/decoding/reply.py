@@ -24,11 +24,15 @@ class Reply:
         message: what it said; its parts can be sent back byte for byte. Without parts when it said nothing.
         usage: the tokens of the call in one meaning for all; None where the server gave no usable figures.
         stop: why it stopped; None when the stream ended before it said so.
+        id: the provider's id of it; empty where it has none.
+        diagnosis: what the provider says of the cache; empty where that is nothing.
     """
 
     message: Message
     usage: Usage | None
     stop: StopReason | None
+    id: str = ""
+    diagnosis: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from frontmind.providers.profiles.profile import TTL_SECONDS, MarkerKind, Profil
 from frontmind.providers.profiles.resolve import choose_framing
 from frontmind.values.message import Message
 from frontmind.values.parts import Notice, Part, ToolCall, ToolResult, Voice
-from frontmind.window.breakpoints import Breakpoints, plan_breakpoints
+from frontmind.window.breakpoints import plan_breakpoints
 from frontmind.window.canonical import canonical_json, digest
 from frontmind.window.choice import ClosedThinking, Framing, FramingChoice
 from frontmind.window.framing import Before, FramedMessage, frame_history, frame_tail, prefix_identity
@@ -66,7 +66,9 @@ def encode_window(
     assert isinstance(window.history, History)
     head = prefix_identity(window, choice) if choice.closed_thinking is ClosedThinking.BOUND else ""
     encode = _history_encoder(window, dialect, profile, choice, head)
-    messages, ends = window.history.encoded((profile, choice, head), encode)
+    # Neither the reason for a framing nor a lifetime changes how a message is spelled.
+    spelled_as = replace(choice, reason="", asked=False, ttl="")
+    messages, ends = window.history.encoded((profile, spelled_as, head), encode)
     tail = frame_tail(window, choice)
     starts = []
     for spelled in _spelled_tail(window, tail, dialect, profile):
@@ -87,16 +89,7 @@ def encode_window(
         extra=extra or {},
     )
     if _is_marked(profile, choice):
-        parts = replace(parts, system_ttl=_longest(profile) if window.cached_system.strip() else None)
-        slides = not choice.framing.keeps(Voice.USER)
-        # Where nothing slides in front of the person's words, the provider's own breakpoint stays on and counts.
-        own = profile.markers is MarkerKind.BREAKPOINT and not slides
-        room = profile.max_markers - (parts.system_ttl is not None) - own
-        plan = plan_breakpoints(window.history, tail, choice.framing, at_most=room)
-        _mark(messages, plan, ends, starts, dialect, profile)
-        # Also where nothing can be marked yet: the provider's own breakpoint would write an entry behind the section
-        # that slides, which nobody can ever read.
-        parts = replace(parts, explicit_breakpoints=slides and profile.markers is MarkerKind.BREAKPOINT)
+        parts = _mark(messages, parts, window, tail, (ends, starts), dialect, profile, choice)
     return dialect.request(parts, messages, profile)
 
 
@@ -193,20 +186,55 @@ def _longest(profile: Profile) -> str:
     return max(profile.ttls, key=lambda ttl: TTL_SECONDS[ttl], default=DEFAULT_TTL)
 
 
+def _first(profile: Profile) -> str:
+    return profile.ttls[0] if profile.ttls else DEFAULT_TTL
+
+
 def _mark(
     messages: list[JsonDict],
-    plan: Breakpoints,
-    ends: list[int],
-    starts: list[int],
+    parts: Head,
+    window: Window,
+    tail: list[FramedMessage],
+    bounds: tuple[list[int], list[int]],
     dialect: Dialect,
     profile: Profile,
+    choice: FramingChoice,
+) -> Head:
+    """Put markers into the list, and say in the head what it has to do with them.
+
+    Args:
+        bounds: for each message of the history how many wire messages there are up to its end, and for each of the tail
+            how many stand in front of it.
+    """
+    ends, starts = bounds
+    parts = replace(parts, system_ttl=(choice.ttl or _longest(profile)) if window.cached_system.strip() else None)
+    slides = not choice.framing.keeps(Voice.USER)
+    # Where nothing slides in front of the person's words, the provider's own breakpoint stays on and counts.
+    own = profile.markers is MarkerKind.BREAKPOINT and not slides
+    room = profile.max_markers - (parts.system_ttl is not None) - own
+    plan = plan_breakpoints(window.history, tail, choice.framing, at_most=room)
+    lifetime = choice.ttl or _first(profile)
+    # Where the section slides, nothing of this turn's loop is read again once the turn is over.
+    passing = _first(profile) if slides else lifetime
+    places = [(ends[index] - 1, 0, lifetime) for index in plan.history]
+    places += [(starts[index + 1] - 1, starts[index], passing) for index in plan.tail]
+    _put_markers(messages, places, dialect, profile)
+    # Also where nothing can be marked yet: the provider's own breakpoint would write an entry behind the section
+    # that slides, which nobody can ever read.
+    return replace(parts, explicit_breakpoints=slides and profile.markers is MarkerKind.BREAKPOINT)
+
+
+def _put_markers(
+    messages: list[JsonDict], places: Iterable[tuple[int, int, str]], dialect: Dialect, profile: Profile
 ) -> None:
-    """Put the markers into the list, on the last message at or before each place that can carry one."""
-    ttl = profile.ttls[0] if profile.ttls else DEFAULT_TTL
-    places = [(ends[index] - 1, 0) for index in plan.history]
-    places += [(starts[index + 1] - 1, starts[index]) for index in plan.tail]
+    """Put markers into the list.
+
+    Args:
+        places: for each marker the last and the first message that may carry it, the last that can takes it, and the
+            lifetime that it asks for.
+    """
     marked: set[int] = set()
-    for last, first in places:
+    for last, first, ttl in places:
         for index in range(last, first - 1, -1):
             if index in marked:
                 break

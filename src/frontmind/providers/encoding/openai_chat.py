@@ -152,11 +152,12 @@ def _text(part: Part) -> str | None:
 
 def _content(parts: tuple[Part, ...], profile: Profile) -> str | list[JsonDict]:
     blocks = [block for part in parts if (block := _block(part)) is not None]
-    if profile.plain_content and all(block.get("type") == "text" for block in blocks):
-        return "\n\n".join(block["text"] for block in blocks)
-    only_text = len(blocks) == 1 and blocks[0].get("type") == "text"
-    if only_text and profile.markers is MarkerKind.NONE:
-        return str(blocks[0]["text"])
+    # A block of another program may say that it is a text and have none; it goes back as it came.
+    texts = [block["text"] for block in blocks if block.get("type") == "text" and isinstance(block.get("text"), str)]
+    if profile.plain_content and len(texts) == len(blocks):
+        return "\n\n".join(texts)
+    if len(texts) == len(blocks) == 1 and profile.markers is MarkerKind.NONE:
+        return str(texts[0])
     return blocks
 
 

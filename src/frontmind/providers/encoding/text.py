@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
+from frontmind.errors import UsageError
 from frontmind.window.canonical import digest
 
 _SURROGATES = re.compile("[\ud800-\udbff][\udc00-\udfff]|[\ud800-\udfff]")
@@ -16,14 +18,18 @@ def wire_text(text: str) -> str:
 
 
 def wire_json(value: Any) -> Any:
-    """The JSON value with `wire_text` done to every text in it, keys included."""
-    if isinstance(value, str):
-        return wire_text(value)
-    if isinstance(value, list):
-        return [wire_json(item) for item in value]
-    if isinstance(value, dict):
-        return {wire_text(key): wire_json(item) for key, item in value.items()}
-    return value
+    """The JSON value with `wire_text` done to every text in it, keys included.
+
+    Raises:
+        UsageError: it is nested so deeply that it cannot be written.
+    """
+    try:
+        # As one text, since a walk over what others have nested could be deeper than the stack.
+        return json.loads(wire_text(json.dumps(value, ensure_ascii=False)))
+    except RecursionError as error:
+        raise UsageError(
+            "a tool's schema, or what a tool was called with, is nested too deeply to be sent; leave it out"
+        ) from error
 
 
 def wire_call_id(asked: str, allowed: re.Pattern[str]) -> str:

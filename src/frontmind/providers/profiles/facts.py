@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from frontmind.providers.profiles.price_facts import PRICES
 from frontmind.providers.profiles.profile import (
     Caching,
     Mark,
@@ -15,7 +16,7 @@ from frontmind.providers.profiles.profile import (
     UsageMeaning,
     Wire,
 )
-from frontmind.providers.profiles.rules import Rule
+from frontmind.providers.profiles.rules import CLAUDE, Rule
 from frontmind.window.choice import Framing
 
 FAMILIES: Final = (
@@ -31,7 +32,6 @@ FAMILIES: Final = (
 )
 """The names of families and the pattern of their models' names; the groups are the version's numbers."""
 
-_CLAUDE: Final = ("claude-opus", "claude-sonnet", "claude-haiku", "claude-fable", "claude-mythos")
 _PICTURES: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _FILES: Final = frozenset({"application/pdf", "text/plain"})
 _V, _S, _D, _U = Mark.VERIFIED, Mark.SECONDARY, Mark.DERIVED, Mark.UNVERIFIED
@@ -62,6 +62,12 @@ _ANTHROPIC: Final = (
     ),
     Rule(
         ("anthropic",),
+        {"cache_diagnostics": True},
+        _V,
+        "anthropic 2.14, DiagnosticsParam: the Claude API compares a request with the one whose reply is named",
+    ),
+    Rule(
+        ("anthropic",),
         {"look_back_joins_tools": True},
         _S,
         "reports since September 2026: a run of tool blocks is one position on the direct API",
@@ -84,7 +90,7 @@ _ANTHROPIC: Final = (
         {"prefill": True},
         _V,
         "Anthropic, Messages API: a trailing assistant message is allowed up to Claude 4.5",
-        _CLAUDE,
+        CLAUDE,
         before=(4, 6),
     ),
     Rule(
@@ -200,22 +206,22 @@ _BEDROCK: Final = (
         {"markers": MarkerKind.CACHE_POINT, "max_markers": 4, "ttls": ("5m",)},
         _V,
         "botocore 1.44, CachePointBlock: at most 4",
-        _CLAUDE,
+        CLAUDE,
     ),
-    Rule(("bedrock",), {"ttls": ("5m", "1h")}, _V, "botocore 1.44, CacheTTL: 5m, 1h", _CLAUDE, since=(4, 5)),
+    Rule(("bedrock",), {"ttls": ("5m", "1h")}, _V, "botocore 1.44, CacheTTL: 5m, 1h", CLAUDE, since=(4, 5)),
     Rule(
         ("bedrock",),
         {"look_back": 22},
         _S,
         "probes: 21 added blocks hit, 22 miss; tool blocks count one by one",
-        _CLAUDE,
+        CLAUDE,
     ),
     Rule(
         ("bedrock", "openrouter"),
         {"min_cached_tokens": 4096},
         _D,
         "the largest minimum of any Claude model, where unknown",
-        _CLAUDE,
+        CLAUDE,
     ),
 )
 
@@ -241,12 +247,19 @@ _OPENAI: Final = (
     ),
     Rule(
         ("openai",),
+        {"lifetime": 300},
+        _S,
+        "OpenAI, prompt caching: an entry stays for 5 to 10 minutes without use, up to an hour off peak",
+    ),
+    Rule(
+        ("openai",),
         {
             "caching": Caching.LAST_USER,
             "markers": MarkerKind.BREAKPOINT,
             "max_markers": 4,
             "ttls": ("30m",),
             "cache_step": 1,
+            "lifetime": 1800,
         },
         _V,
         "openai 3.57, prompt_cache_options: from GPT-5.6 on breakpoints only, one of them automatic at the last user "
@@ -313,7 +326,7 @@ _OTHERS: Final = (
         },
         _V,
         "OpenRouter, prompt caching: cache_control is passed on to Anthropic",
-        _CLAUDE,
+        CLAUDE,
     ),
     Rule(
         ("openrouter",),
@@ -334,8 +347,14 @@ _OTHERS: Final = (
         _V,
         f"llama.cpp: longest common token prefix with the slot; {_NO_LISTS}",
     ),
+    Rule(
+        ("local",),
+        {"caches_output": True, "slots": 1},
+        _V,
+        "llama.cpp: the slot holds the tokens of the reply too; the engine is started with one slot",
+    ),
     Rule(("scripted", "echo"), {"caching": Caching.NONE}, _V, "a fake: caches nothing"),
 )
 
-RULES: Final = (*_ANTHROPIC, *_BEDROCK, *_UNCHECKED, *_THINKING, *_MINIMUMS, *_OPENAI, *_OTHERS)
+RULES: Final = (*_ANTHROPIC, *_BEDROCK, *_UNCHECKED, *_THINKING, *_MINIMUMS, *PRICES, *_OPENAI, *_OTHERS)
 """All rules in the order in which they apply."""

@@ -48,13 +48,15 @@ class Caching(StrEnum):
     """What a provider caches by itself.
 
     NONE: nothing but what is marked, or nothing at all. PREFIX: every prefix. LAST_USER: the prefix up to the last
-    user message. UNITS: whole inputs and outputs of earlier requests.
+    user message. UNITS: whole inputs and outputs of earlier requests. CHECKPOINTS: a running state, kept at the start
+    of the last user message and at the end.
     """
 
     NONE = "none"
     PREFIX = "prefix"
     LAST_USER = "last_user"
     UNITS = "units"
+    CHECKPOINTS = "checkpoints"
 
 
 class OperatorMessages(StrEnum):
@@ -106,7 +108,13 @@ class Profile:
         ttls: the lifetimes of a cache entry that can be asked for, the default first.
         min_cached_tokens: below this nothing is cached.
         caching: what is cached without a marker.
-        cache_step: cached tokens are reported in multiples of this.
+        cache_step: cached tokens are reported in multiples of this; also the size of a block, where whole blocks are
+            kept.
+        caches_output: whether a reply is held too, so that the next request finds it as part of its prefix.
+        lifetime: how many seconds an entry that nobody marked lives from its last use; 0 where nobody says.
+        slots: how many prompts the cache holds at once; 0 where nobody says.
+        read_price, write_price, long_write_price: what a token costs that is read from the cache, written to it, or
+            written for an hour, as multiples of the price of an input token.
         checks_thinking: whether reasoning is refused once anything in front of it has changed.
         usage: what its count of input tokens holds.
         inputs: the media types that it takes beside text.
@@ -114,6 +122,7 @@ class Profile:
         max_tokens_key: how the limit of a reply is called, where the format leaves a choice.
         session_key: the key of the body under which the conversation is named for routing; empty for none.
         encrypted_reasoning: whether it can be asked for its reasoning in a form that goes back to it.
+        cache_diagnostics: whether it can be asked why less of a prompt was read than the request before left.
         empty_reasoning: whether an assistant message that the model did not write needs an empty reasoning text.
         sources: for each fact where it is known from.
 
@@ -137,6 +146,12 @@ class Profile:
     min_cached_tokens: int = 0
     caching: Caching = Caching.NONE
     cache_step: int = 1
+    caches_output: bool = False
+    lifetime: int = 0
+    slots: int = 0
+    read_price: float = 1.0
+    write_price: float = 1.0
+    long_write_price: float = 1.0
     checks_thinking: bool = False
     usage: UsageMeaning = UsageMeaning.TOTAL
     inputs: frozenset[str] = frozenset()
@@ -145,6 +160,7 @@ class Profile:
     session_key: str = ""
     encrypted_reasoning: bool = False
     empty_reasoning: bool = False
+    cache_diagnostics: bool = False
     sources: Mapping[str, Source] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -163,6 +179,16 @@ class Profile:
             (bool(unknown), f"ttls has {', '.join(unknown)}; known are {', '.join(TTL_SECONDS)}"),
             (self.min_cached_tokens < 0, f"min_cached_tokens={self.min_cached_tokens} is negative"),
             (self.cache_step < 1, f"cache_step={self.cache_step} is less than 1"),
+            (self.lifetime < 0, f"lifetime={self.lifetime} is negative"),
+            (self.slots < 0, f"slots={self.slots} is negative"),
+            *(
+                (not 0 <= price <= _HIGHEST_PRICE, f"{name}={price} is no multiple of a price")
+                for name, price in (
+                    ("read_price", self.read_price),
+                    ("write_price", self.write_price),
+                    ("long_write_price", self.long_write_price),
+                )
+            ),
             (
                 self.framing not in self.framings,
                 f"framing={self.framing.value} with operator_messages={self.operator_messages.value} and "
@@ -198,7 +224,12 @@ class Profile:
             possible.add(Framing.SYSTEM_CLEAR_AT)
         return frozenset(possible)
 
+    def write_price_of(self, ttl: str) -> float:
+        """What a token costs that is written for this lifetime, as a multiple of the price of an input token."""
+        return self.long_write_price if TTL_SECONDS.get(ttl, 0) >= TTL_SECONDS["1h"] else self.write_price
 
+
+_HIGHEST_PRICE = 100.0
 _BODY_KEYS = frozenset({"model", "messages", "input", "system", "tools", "contents", "stream"})
 """Keys of a body that nothing else may take the place of."""
 MARKERS: Mapping[Wire, frozenset[MarkerKind]] = {

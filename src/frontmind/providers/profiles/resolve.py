@@ -21,7 +21,7 @@ from frontmind.providers.profiles.profile import (
     Wire,
 )
 from frontmind.providers.profiles.rules import Version
-from frontmind.window.choice import ClosedThinking, Framing, FramingChoice
+from frontmind.window.choice import ClosedThinking, Framing, FramingChoice, LayoutName
 
 _ENUMS: Final[Mapping[str, type[StrEnum]]] = {
     "wire": Wire,
@@ -36,16 +36,19 @@ _FLAGS: Final = frozenset(
         "alternate_roles",
         "prefill",
         "look_back_joins_tools",
+        "caches_output",
         "checks_thinking",
         "plain_content",
         "encrypted_reasoning",
         "empty_reasoning",
+        "cache_diagnostics",
     }
 )
-_NUMBERS: Final = frozenset({"max_markers", "min_cached_tokens", "cache_step"})
+_NUMBERS: Final = frozenset({"max_markers", "min_cached_tokens", "cache_step", "lifetime", "slots"})
+_PRICES: Final = frozenset({"read_price", "write_price", "long_write_price"})
 _LISTS: Final = frozenset({"ttls", "inputs"})
 _TEXTS: Final = frozenset({"operator_role", "max_tokens_key", "session_key"})
-OVERRIDABLE: Final = tuple(sorted({*_ENUMS, *_FLAGS, *_NUMBERS, *_LISTS, *_TEXTS, "look_back"}))
+OVERRIDABLE: Final = tuple(sorted({*_ENUMS, *_FLAGS, *_NUMBERS, *_PRICES, *_LISTS, *_TEXTS, "look_back"}))
 """The facts that can be set by the user."""
 
 _YOURS: Final = Source(Mark.YOURS, "set by you")
@@ -126,6 +129,10 @@ def _value(name: str, text: str) -> object:
         if not re.fullmatch(r"\d{1,9}", text, re.ASCII):
             raise UsageError(f"{name} cannot be {text!r}; use a whole number")
         return int(text)
+    if name in _PRICES:
+        if not re.fullmatch(r"\d{1,3}(\.\d{1,6})?", text, re.ASCII):
+            raise UsageError(f"{name} cannot be {text!r}; use a multiple of the price of an input token, such as 0.1")
+        return float(text)
     if name in _LISTS:
         items = [item for item in text.split("+") if item]
         return tuple(items) if name == "ttls" else frozenset(items)
@@ -158,6 +165,27 @@ def choose_framing(profile: Profile, asked: Framing | None = None) -> FramingCho
         return FramingChoice(framing, reason, ClosedThinking.BOUND, asked=is_asked)
     reason += "; the model checks what stands in front of its reasoning, so that of closed turns is left out"
     return FramingChoice(framing, reason, ClosedThinking.LEFT_OUT, asked=is_asked)
+
+
+def sliding_framing(profile: Profile) -> Framing:
+    """The framing in which nothing of the notification center is sent again, as this model takes it best."""
+    if profile.framing in (Framing.ASSISTANT, Framing.USER_TEXT):
+        return profile.framing
+    # What is presumed to be the model's own words should not be said in its name.
+    return Framing.ASSISTANT if profile.wire is Wire.ANTHROPIC else Framing.USER_TEXT
+
+
+def framing_of(layout: LayoutName, profile: Profile) -> Framing | None:
+    """The framing that a layout asks for; None where it leaves that to the profile, or to the conversation."""
+    match layout:
+        case LayoutName.SLIDE:
+            return sliding_framing(profile)
+        case LayoutName.CLEAR_AT:
+            return Framing.SYSTEM_CLEAR_AT
+        case LayoutName.APPEND:
+            return Framing.APPEND
+        case _:
+            return None
 
 
 def _why_not(framing: Framing, profile: Profile) -> str:

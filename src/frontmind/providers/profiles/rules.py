@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias, TypedDict
+from typing import Final, TypeAlias, TypedDict
 
 from frontmind.providers.profiles.profile import (
     Caching,
@@ -16,6 +16,9 @@ from frontmind.providers.profiles.profile import (
 from frontmind.window.choice import Framing
 
 Version: TypeAlias = tuple[int, ...]
+
+CLAUDE: Final = ("claude-opus", "claude-sonnet", "claude-haiku", "claude-fable", "claude-mythos")
+"""The families of Anthropic's models."""
 
 
 class Facts(TypedDict, total=False):
@@ -35,6 +38,12 @@ class Facts(TypedDict, total=False):
     min_cached_tokens: int
     caching: Caching
     cache_step: int
+    caches_output: bool
+    lifetime: int
+    slots: int
+    read_price: float
+    write_price: float
+    long_write_price: float
     checks_thinking: bool
     usage: UsageMeaning
     inputs: frozenset[str]
@@ -43,6 +52,7 @@ class Facts(TypedDict, total=False):
     session_key: str
     encrypted_reasoning: bool
     empty_reasoning: bool
+    cache_diagnostics: bool
 
 
 @dataclass(frozen=True, slots=True)

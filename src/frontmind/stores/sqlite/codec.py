@@ -125,6 +125,8 @@ def to_sent(sent: Sent) -> StoredText:
             "window_start": sent.window_start,
             "head": sent.head,
             "system": [[section.name, section.text, section.cache_policy] for section in sent.system],
+            "framing": sent.framing,
+            "ttl": sent.ttl,
         }
     )
 
@@ -137,7 +139,8 @@ def from_sent(stored: StoredText) -> Sent:
             parts = tuple(part for notice in notices if isinstance(part := _part(notice), Notice))
             digests = {str(name): str(value) for name, value in sections.items()}
             system = tuple(SentSection(*section) for section in fields.get("system", ()))
-            return Sent(parts, digests, start, head, system)
+            layout = (str(fields.get("framing", "")), str(fields.get("ttl", "")))
+            return Sent(parts, digests, start, head, system, *layout)
     raise ValueError("this JSON does not say what was sent")
 
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from frontmind.stores.sqlite.ledger_tables import LEDGER
+
 APPLICATION_ID: Final = int.from_bytes(b"FrMd")
 """Stands in the header of every file of ours (`PRAGMA application_id`)."""
 
@@ -377,6 +379,7 @@ MIGRATIONS: Final = (
     _SENT,
     (*_STEPS, *_RECURRENCE, *_OWNERS),
     (*_PASSAGES, *_MEMORIES, *_SEGMENTS),
+    LEDGER,
 )
 """Migration ``i`` leads from version ``i`` to ``i + 1``; each is the statements of one transaction."""
 

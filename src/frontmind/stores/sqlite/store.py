@@ -18,6 +18,7 @@ from frontmind.stores.sqlite import texts as stored_texts
 from frontmind.stores.sqlite.codec import from_text, to_text
 from frontmind.stores.sqlite.connection import Database
 from frontmind.stores.sqlite.failures import unusable
+from frontmind.stores.sqlite.ledger_store import SqliteLedger
 from frontmind.stores.sqlite.locks import TurnLocks
 from frontmind.stores.sqlite.looking import open_for_looking
 from frontmind.stores.sqlite.memory_store import SqliteMemories
@@ -47,7 +48,7 @@ IN_MEMORY: Final = ":memory:"
 _BUSY: Final = timedelta(seconds=10)
 
 
-class SqliteStore(SqliteMemories):
+class SqliteStore(SqliteMemories, SqliteLedger):
     """A `Store` in one SQLite file, which several processes can use at once. Made by one of its class methods."""
 
     def __init__(self, database: Database, locks: TurnLocks, owner: str = "") -> None:

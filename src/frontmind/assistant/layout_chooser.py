@@ -1,0 +1,120 @@
+"""Chooses the layout of a conversation's next window from its stored past: `AutoLayout` where turns are really run.
+
+Everything that it goes by is in the store, so that a new process goes on as the old one would have. Sends nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Final
+
+from frontmind.assistant.window_opening import Reader
+from frontmind.cachelab.choosing import KNOWN, AutoLayout
+from frontmind.cachelab.outcome import Outcome
+from frontmind.cachelab.session import Plan, SessionTurn
+from frontmind.cachelab.simulator import CacheSimulator
+from frontmind.cachelab.sizing import size_request
+from frontmind.cachelab.stored import StoredTurns
+from frontmind.continuum.history import settled
+from frontmind.errors import StoreError, UsageError
+from frontmind.providers.encoding.encode import encode_window
+from frontmind.providers.reading import read_request
+from frontmind.stores.protocols import Store
+from frontmind.values.records import Turn, TurnState
+from frontmind.window.choice import Framing, FramingChoice
+from frontmind.window.layout import Layout
+from frontmind.window.window import Window
+
+_CALLS: Final = 8
+"""So many of the newest calls say what is cached: an entry that lives was used by one of them."""
+
+_TURNS: Final = 2 * KNOWN
+# Turns that got no answer, or were refused, stand among those that say how the conversation runs.
+_ANY_LENGTH: Final = 1
+
+
+class LayoutChooser:
+    """Chooses the layouts of one conversation.
+
+    Args:
+        store: has the conversation, its requests and its calls.
+        conversation: the conversation's name.
+    """
+
+    def __init__(self, store: Store, conversation: str) -> None:
+        self._store = store
+        self._conversation = conversation
+        self._turns = StoredTurns(store, conversation)
+        self._layouts: dict[str, Layout] = {}
+        self._chosen: tuple[int, str, FramingChoice] | None = None
+
+    async def choose(self, turn: Turn, window: Window, reader: Reader) -> FramingChoice:
+        """How the window of a turn is framed, and why. Inside of a turn it stays as it began.
+
+        Args:
+            turn: the open turn; one with the id 0 is only looked at.
+            window: as it will be sent, in whichever framing.
+            reader: the model that will read it.
+        """
+        auto = AutoLayout(reader.profile)
+        if not auto.knows_prices:
+            return replace(reader.framing, reason=auto.without_prices)
+        if self._chosen is not None and self._chosen[:2] == (turn.id, reader.name) and turn.id:
+            return self._chosen[2]
+        try:
+            choice = await self._choice(turn, window, reader)
+        except (UsageError, StoreError) as error:
+            # What is known of the past is no reason to answer nothing.
+            return replace(reader.framing, reason=f"auto: the past turns cannot be read ({error})")
+        if turn.id:
+            self._chosen = (turn.id, reader.name, choice)
+        return choice
+
+    async def _choice(self, turn: Turn, window: Window, reader: Reader) -> FramingChoice:
+        since = max(1, turn.number - _TURNS)
+        before = await self._store.turns(self._conversation, since=since, until=turn.number - 1)
+        past = await self._turns.read(before, newest=KNOWN)
+        cache = await self._cache(before, reader)
+
+        def look(plan: Plan) -> Outcome:
+            framed = replace(window, framing=plan.choice(reader.profile))
+            request = encode_window(framed, reader.profile, max_output_tokens=_ANY_LENGTH)
+            return cache.expect(size_request(read_request(request)), turn.asked_at)
+
+        present = SessionTurn(turn.asked_at, window.turn[0].parts, None, window.sections, tools=window.tools)
+        auto = AutoLayout(reader.profile, earlier=max(0, turn.number - 1 - len(past)))
+        decision = auto.choose(past, present, _plan_before(before, reader), look)
+        return decision.plan.choice(reader.profile, decision.reason)
+
+    async def _cache(self, before: Sequence[Turn], reader: Reader) -> CacheSimulator:
+        """The cache as the newest calls to this model have left it."""
+        cache = CacheSimulator(reader.profile)
+        layouts = {}
+        for request, at in await self._sent(before, reader.name):
+            if request not in self._layouts:
+                self._layouts[request] = read_request(await self._store.load_request(request))
+            layouts[request] = self._layouts[request]
+            cache.send(size_request(layouts[request]), at)
+        # What is older will not be asked for again.
+        self._layouts = layouts
+        return cache
+
+    async def _sent(self, before: Sequence[Turn], model: str) -> list[tuple[str, datetime]]:
+        """The newest requests to this model and when they were sent: as the ledger has it, or as the turns do."""
+        calls = await self._store.calls(conversation=self._conversation, newest=_CALLS)
+        noted = [(call.new.request, call.new.sent_at) for call in calls if call.new.model == model and call.end]
+        if noted:
+            return [(request, at) for request, at in noted if request]
+        answered = [turn for turn in before if turn.state is TurnState.DONE and turn.model == model][-_CALLS:]
+        return [(turn.request, turn.answered_at or turn.asked_at) for turn in answered if turn.request]
+
+
+def _plan_before(before: Sequence[Turn], reader: Reader) -> Plan | None:
+    """The plan of the newest answered turn; None where there is none, or another model was asked."""
+    last = next((turn for turn in map(settled, reversed(before)) if turn.state is TurnState.DONE), None)
+    if last is None or last.sent is None or last.model != reader.name or last.sent.framing not in set(Framing):
+        return None
+    ttls = reader.profile.ttls
+    return Plan(Framing(last.sent.framing), last.sent.ttl or (ttls[0] if ttls else ""))
