@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
 from typing import Final
 
 from frontmind.assistant.window_opening import Reader
 from frontmind.cachelab.choosing import KNOWN, AutoLayout
 from frontmind.cachelab.outcome import Outcome
+from frontmind.cachelab.past_calls import KnownPrefixes, past_calls
+from frontmind.cachelab.prefixes import prompt_of
 from frontmind.cachelab.session import Plan, SessionTurn
 from frontmind.cachelab.simulator import CacheSimulator
 from frontmind.cachelab.sizing import size_request
@@ -24,11 +25,7 @@ from frontmind.providers.reading import read_request
 from frontmind.stores.protocols import Store
 from frontmind.values.records import Turn, TurnState
 from frontmind.window.choice import Framing, FramingChoice
-from frontmind.window.layout import Layout
 from frontmind.window.window import Window
-
-_CALLS: Final = 8
-"""So many of the newest calls say what is cached: an entry that lives was used by one of them."""
 
 _TURNS: Final = 2 * KNOWN
 # Turns that got no answer, or were refused, stand among those that say how the conversation runs.
@@ -47,7 +44,7 @@ class LayoutChooser:
         self._store = store
         self._conversation = conversation
         self._turns = StoredTurns(store, conversation)
-        self._layouts: dict[str, Layout] = {}
+        self._requests = KnownPrefixes()
         self._chosen: tuple[int, str, FramingChoice] | None = None
 
     async def choose(self, turn: Turn, window: Window, reader: Reader) -> FramingChoice:
@@ -76,7 +73,7 @@ class LayoutChooser:
         since = max(1, turn.number - _TURNS)
         before = await self._store.turns(self._conversation, since=since, until=turn.number - 1)
         past = await self._turns.read(before, newest=KNOWN)
-        cache = await self._cache(before, reader)
+        cache = await self._cache(reader)
 
         def look(plan: Plan) -> Outcome:
             framed = replace(window, framing=plan.choice(reader.profile))
@@ -88,27 +85,13 @@ class LayoutChooser:
         decision = auto.choose(past, present, _plan_before(before, reader), look)
         return decision.plan.choice(reader.profile, decision.reason)
 
-    async def _cache(self, before: Sequence[Turn], reader: Reader) -> CacheSimulator:
-        """The cache as the newest calls to this model have left it."""
+    async def _cache(self, reader: Reader) -> CacheSimulator:
+        """The cache as the calls to this model have left it that the chat's own expectation goes by."""
         cache = CacheSimulator(reader.profile)
-        layouts = {}
-        for request, at in await self._sent(before, reader.name):
-            if request not in self._layouts:
-                self._layouts[request] = read_request(await self._store.load_request(request))
-            layouts[request] = self._layouts[request]
-            cache.send(size_request(layouts[request]), at)
-        # What is older will not be asked for again.
-        self._layouts = layouts
+        for call in await past_calls(self._store, self._conversation, reader.name, known=self._requests):
+            if call.model == reader.name:
+                cache.note(prompt_of(size_request(call.layout), call.prefixes), call.sent_at)
         return cache
-
-    async def _sent(self, before: Sequence[Turn], model: str) -> list[tuple[str, datetime]]:
-        """The newest requests to this model and when they were sent: as the ledger has it, or as the turns do."""
-        calls = await self._store.calls(conversation=self._conversation, newest=_CALLS)
-        noted = [(call.new.request, call.new.sent_at) for call in calls if call.new.model == model and call.end]
-        if noted:
-            return [(request, at) for request, at in noted if request]
-        answered = [turn for turn in before if turn.state is TurnState.DONE and turn.model == model][-_CALLS:]
-        return [(turn.request, turn.answered_at or turn.asked_at) for turn in answered if turn.request]
 
 
 def _plan_before(before: Sequence[Turn], reader: Reader) -> Plan | None:
