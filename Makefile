@@ -9,7 +9,7 @@ READY := .venv/ready
 PEERS := .venv-bench
 PEERS_READY := $(PEERS)/ready
 
-.PHONY: env chat test bench soak clean
+.PHONY: env chat serve test bench bench-server soak clean
 
 env: $(READY)
 
@@ -23,6 +23,9 @@ $(READY): pyproject.toml constraints.txt
 
 chat: $(READY)
 	@$(BIN)/frontmind chat $(ARGS)
+
+serve: $(READY)
+	@$(BIN)/frontmind serve $(ARGS)
 
 test: $(READY)
 	@$(BIN)/ruff check .
@@ -38,10 +41,15 @@ bench: $(READY) $(PEERS_READY)
 	@$(BIN)/python -m benchmarks.month
 	@$(BIN)/python -m benchmarks.recall
 	@$(BIN)/python -m benchmarks.recall_scale
+	@$(BIN)/python -m benchmarks.server_load
+
+bench-server: $(READY)
+	@$(BIN)/python -m benchmarks.server_load $(ARGS)
 
 soak: $(READY)
 	@$(BIN)/python -m soak.killed_turns $(ARGS)
 	@$(BIN)/python -m soak.killed_ingest
+	@PYTHONPATH=tests $(BIN)/python -m soak.api_fuzzing
 
 $(PEERS_READY): pyproject.toml
 	@echo "Preparing $(PEERS) (once, a minute or two) ..." >&2

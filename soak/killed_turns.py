@@ -39,7 +39,7 @@ from frontmind.reminders.schedule import slots
 from frontmind.stores.sqlite import SqliteStore
 from frontmind.values.message import Message, Role
 from frontmind.values.parts import Text, ToolCall
-from frontmind.values.records import Delivery, Reminder, Turn, TurnState
+from frontmind.values.records import Delivery, Line, Reminder, Turn, TurnState
 from frontmind.window.canonical import canonical_text
 
 ZONE: Final = ZoneInfo("Europe/Berlin")
@@ -116,8 +116,10 @@ class TellingStore(SqliteStore):
 
     pipe = -1
 
-    async def begin_turn(self, conversation: str, message: Message, at: datetime, *, segment_pause: timedelta) -> Turn:
-        turn = await super().begin_turn(conversation, message, at, segment_pause=segment_pause)
+    async def begin_turn(
+        self, conversation: str, message: Message, at: datetime, *, segment_pause: timedelta, line: Line | None = None
+    ) -> Turn:
+        turn = await super().begin_turn(conversation, message, at, segment_pause=segment_pause, line=line)
         tell(self.pipe, f"accepted {message.text}")
         return turn
 

@@ -30,6 +30,10 @@ class Conflict(UsageError):
     """Somebody else changed the same thing meanwhile. Read it again and decide anew."""
 
 
+class TurnsReplaced(Conflict):
+    """What is to be stored tells of turns that were replaced meanwhile. Read the conversation again."""
+
+
 class RunError(FrontmindError):
     """The call was right, but something outside of it failed."""
 

@@ -30,11 +30,19 @@ ORDER = (
     "cachelab",
     "assistant",
     "bench",
+    "server",
     "cli",
 )
-# Places where any exception is caught on purpose: the bus's fan-out, a trinket's answer, a tool's call, and the thread
-# of a plain function of either.
-ISOLATION_BOUNDARIES = {"events/bus.py": 1, "trinkets/base.py": 1, "trinkets/threads.py": 1, "tools/runner.py": 1}
+# Places where any exception is caught on purpose: the bus's fan-out, a trinket's answer, a tool's call, the thread of a
+# plain function of either, a piece of work that shares a transaction with others, and one person's reminders.
+ISOLATION_BOUNDARIES = {
+    "events/bus.py": 1,
+    "trinkets/base.py": 1,
+    "trinkets/threads.py": 1,
+    "tools/runner.py": 1,
+    "stores/sqlite/jobs.py": 1,
+    "server/telling.py": 1,
+}
 OPTIONAL_PACKAGES = {
     "anthropic",
     "openai",

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from frontmind.assistant.report import TurnReport
+from frontmind.assistant.sent_windows import SentWindows
+from frontmind.assistant.window_view import view_of_sent
 from frontmind.assistant.wiring import build_mind, build_orchestrator
 from frontmind.cachelab.session import Decision, Look, Plan, SessionTurn, play
 from frontmind.cachelab.stored import stored_session
@@ -88,6 +90,15 @@ async def test_after_a_pause_the_history_is_kept_for_longer() -> None:
     )
     markers = [block.marker for block in read_request(request).blocks if block.marker is not None]
     assert {marker.ttl for marker in markers} == {"1h"}
+
+
+async def test_why_a_layout_was_chosen_is_still_known_of_an_earlier_window() -> None:
+    async with auto(playing(CLAUDE, chatting), HandClock()) as bench_:
+        reports = [*await talk(bench_, range(3)), *await talk(bench_, range(3, 6), minutes=12)]
+        windows = SentWindows(bench_.store, "main")
+        shown = [view_of_sent(await windows.window(report.turn)).framing_reason for report in reports]
+    assert shown == [report.framing.reason for report in reports]
+    assert len(set(shown)) > 1
 
 
 async def test_what_is_asked_for_an_hour_is_no_break_after_ten_minutes() -> None:

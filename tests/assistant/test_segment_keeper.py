@@ -110,7 +110,7 @@ class Facts:
 def extracting(bench_: Bench, model: Model) -> Extracting:
     """What takes memories out of segments, as the assistant has it."""
     keeper = FactKeeper(bench_.store, bench_.clock, extractor=Extractor(model))
-    return Extracting(keeper, Notices(), bench_.mind.recalling.indexer)
+    return Extracting(keeper, Notices(), bench_.mind.recalling.indexer, lambda: None)
 
 
 @pytest.mark.requirement("SEGMENT-2")

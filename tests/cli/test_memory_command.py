@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from frontmind.cli.memory_command import Memories, forget, memory, parse_memory_id, parse_slot, remember
+from frontmind.cli.memory_command import Memories, forget, memory, parse_memory_id, remember
 from frontmind.errors import UsageError
 from frontmind.recall.facts import FactKeeper
+from frontmind.reminders.in_words import parse_slot
 from frontmind.stores.sqlite import IN_MEMORY, SqliteStore
 from frontmind.values.memories import Extraction, LinkKind, MemoryChanges, MemoryLink, MemoryOrigin, NewMemory
 from frontmind.values.message import user

@@ -196,10 +196,10 @@ class TestDocuments:
             await store.put_document(name, name, NINE)
         assert [document.name for document in await store.documents()] == sorted(names)
 
-    async def test_a_new_text_replaces_the_old_one_and_is_enabled(self, store: Store) -> None:
+    async def test_a_new_text_replaces_the_old_one_and_is_enabled_where_that_is_asked_for(self, store: Store) -> None:
         await store.put_document("work", "old", NINE)
         await store.enable_document("work", False)
-        replaced = await store.put_document("work", "new", NINE + HOUR)
+        replaced = await store.put_document("work", "new", NINE + HOUR, enable=True)
         assert (replaced.text, replaced.enabled, replaced.updated_at) == ("new", True, NINE + HOUR)
         assert list(await store.documents()) == [replaced]
 
@@ -249,10 +249,11 @@ class TestDocuments:
                 await store.put_document("work", "c", NINE, expected=expected)
         assert [document.text for document in await store.documents()] == ["b"]
 
-    async def test_an_edit_of_the_assistant_does_not_switch_a_document_on(self, store: Store) -> None:
+    @pytest.mark.parametrize("by", ["person", "assistant", "file"])
+    async def test_whoever_writes_into_a_document_does_not_switch_it_on(self, store: Store, by: str) -> None:
         await store.put_document("work", "a", NINE)
         await store.enable_document("work", False)
-        assert (await store.put_document("work", "b", NINE, by="assistant")).enabled is False
+        assert (await store.put_document("work", "b", NINE, by=by)).enabled is False
 
     async def test_collapsed_sections_and_the_source_stay_with_the_document(self, store: Store) -> None:
         await store.put_document("work", "a", NINE, source="/tmp/work.md")

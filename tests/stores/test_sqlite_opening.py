@@ -415,7 +415,7 @@ class TestDamage:
         await make(path)
         database = Database(str(path), lambda: open_for_writing(path, str(path), busy_seconds=1))
         store = SqliteStore(database, TurnLocks(None, str(path)))
-        await database.read(lambda connection: connection.execute("PRAGMA max_page_count = 60").fetchone())
+        await database.write(lambda connection: connection.execute("PRAGMA max_page_count = 60").fetchone())
         with pytest.raises(StoreError, match="free some disk space"):
             await remember(store, "x" * 1_000_000, NINE)
         await remember(store, "small", NINE)

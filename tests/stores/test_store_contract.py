@@ -41,7 +41,9 @@ NINE = datetime(2026, 11, 30, 9, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 MINUTE = timedelta(minutes=1)
 USAGE = Usage(120, 100, 20, 7, estimated=True, written_by_ttl=(("1h", 15), ("5m", 5)))
-SENT = Sent((Notice("n", Voice.OPERATOR, (("a", "1"),)), Notice("m")), {"a": "1"}, window_start=3)
+SENT = Sent(
+    (Notice("n", Voice.OPERATOR, (("a", "1"),)), Notice("m")), {"a": "1"}, window_start=3, framing_reason="asked for"
+)
 
 # The examples of one test share a store: a round trip does not depend on what else is there.
 in_one_store = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])

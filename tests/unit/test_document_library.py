@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -387,6 +388,26 @@ async def test_a_document_that_is_off_stays_off_when_its_file_changes(library: D
     write(house, "later")
     await library.refresh_files()
     assert not (await library.document("house")).enabled
+
+
+async def test_a_document_that_is_off_is_at_no_moment_on_when_the_person_writes_it(
+    library: DocumentLibrary, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = await library.put("house", HOUSE, expected=0)
+    assert first.enabled
+    await library.enable("house", False)
+    stored: list[Document] = []
+    put_document = store.put_document
+
+    async def noted(*given: Any, **named: Any) -> Document:
+        stored.append(await put_document(*given, **named))
+        return stored[-1]
+
+    monkeypatch.setattr(store, "put_document", noted)
+    written = await library.put("house", "later", expected=first.version)
+    edited = await library.edit("house", Edit(Operation.REPLACE_TEXT, old="later", text="last"), by="person")
+    assert stored == [written, edited]
+    assert [(document.text != HOUSE, document.enabled) for document in stored] == [(True, False)] * 2
 
 
 def gone(path: Path) -> None:

@@ -255,6 +255,22 @@ class TestExtraction:
         assert sorted(report.outcome for report in reports) == [Outcome.ALREADY, Outcome.EXTRACTED]
         assert len(await store.memories()) == 1
 
+    async def test_what_was_read_of_turns_that_are_replaced_meanwhile_is_not_kept(self, store: SqliteStore) -> None:
+        await say(store, "I prefer tea")
+        await say(store, "I prefer coffee")
+        segment, turns = await last_segment(store)
+        await store.set_line("main", [1])
+        report = await keeper(store, answers(TEA)).extract(segment, turns)
+        assert (report.outcome, report.added, report.usage is None) == (Outcome.REPLACED, (), False)
+        assert (list(await store.memories()), list(await store.extractions())) == ([], [])
+        again = await keeper(store, answers(TEA)).extract(*await last_segment(store))
+        assert [memory.text for memory in again.added] == ["You prefer tea"]
+
+    async def test_memories_stay_when_the_turn_that_told_them_is_replaced_later(self, store: SqliteStore) -> None:
+        (kept,) = await extracted(store, "I prefer tea", START, TEA)
+        await store.set_line("main", ())
+        assert list(await store.memories()) == [kept]
+
     async def test_a_memory_that_is_forgotten_while_the_model_answers_is_not_missed(self, store: SqliteStore) -> None:
         old = await remember(store, "You live in Paris", START - DAY)
         await say(store, "I live in Rome now")

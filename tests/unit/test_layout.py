@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from frontmind.assistant.explanation import Background
+from frontmind.assistant.looking_ahead import Preview
 from frontmind.assistant.window_builder import BuiltWindow
 from frontmind.cachelab.prediction import predict
 from frontmind.cachelab.prefixes import Prefixes
-from frontmind.cli.preview import Preview
 from frontmind.cli.show import window_json
 from frontmind.continuum.history import read_turns
 from frontmind.errors import UsageError

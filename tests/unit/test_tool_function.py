@@ -108,6 +108,39 @@ def test_the_schema_has_no_titles_but_keeps_an_argument_of_that_name() -> None:
     assert "title" in schema["$defs"]["Place"]["properties"]
 
 
+def written(source: str) -> Callable[..., Any]:
+    """The function ``f`` of a module of this source; all such modules have the same name."""
+    module: dict[str, Any] = {"__name__": "tools_of_a_plugin"}
+    exec(compile("from __future__ import annotations\nfrom typing import *\n" + source, "plugin.py", "exec"), module)
+    made: Callable[..., Any] = module["f"]
+    return made
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (
+            "Kind = Literal['a']\ndef f(x: Kind) -> str:\n    'Do.'",
+            "Kind = Literal['b']\ndef f(x: Kind) -> str:\n    'Do.'",
+        ),
+        (
+            "Kind = Literal['a', 'b']\ndef f(x: Kind) -> str:\n    'Do.'",
+            "Kind = Literal['b', 'a']\ndef f(x: Kind) -> str:\n    'Do.'",
+        ),
+        (
+            "def f(*, x: int = 1, y: int) -> str:\n    'Do.'",
+            "def f(*, x: int, y: int = 1) -> str:\n    'Do.'",
+        ),
+    ],
+    ids=["types", "order", "defaults"],
+)
+def test_functions_of_equal_code_have_each_the_schema_of_their_own_types(one: str, other: str) -> None:
+    first, second = tool(written(one)), tool(written(other))
+    assert first.definition.parameters != second.definition.parameters
+    assert tool(written(other)).definition == second.definition
+    assert tool(written(one)).definition == first.definition
+
+
 def test_the_schema_is_canonical_json() -> None:
     assert book.definition.parameters == canonical_text(schema_of(book))
 

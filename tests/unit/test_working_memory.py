@@ -333,7 +333,7 @@ async def test_a_system_section_that_never_answered_says_so_with_the_same_bytes_
 
 async def test_a_failing_section_that_was_placed_into_the_system_prompt_keeps_its_last_good_bytes_too() -> None:
     class BrokenClock(TimeManager):
-        def generate_content(self, context: TurnContext) -> str:
+        async def generate_content(self, context: TurnContext) -> str:
             if context.turn > 1:
                 raise ValueError("no")
             return "noon"

@@ -6,7 +6,7 @@ ledger cannot take or give costs no reply; it is said beside it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
@@ -104,7 +104,14 @@ class CacheWatch:
         return tuple(dict.fromkeys(problems))
 
     async def before(
-        self, request: Request, request_hash: str, *, turn: int, framing: Framing, step: int = 0
+        self,
+        request: Request,
+        request_hash: str,
+        *,
+        turn: int,
+        framing: Framing,
+        step: int = 0,
+        replaced: Collection[int] = (),
     ) -> WatchedCall:
         """Note a call that is about to be sent, and what the cache should do with it.
 
@@ -112,9 +119,10 @@ class CacheWatch:
             request_hash: the hash under which the request is stored.
             turn: the number of its turn.
             step: how many steps with tools the turn has made before it.
+            replaced: the numbers of the turns that were replaced between the one before it and this turn.
         """
         now = self._clock.now()
-        past = await self._past()
+        past = await self._past(replaced)
         prefixes = self._known.of(request_hash, request)
         prediction = await self._prediction(request, prefixes, past, now)
         new = NewCall(
@@ -173,14 +181,17 @@ class CacheWatch:
             if prediction is not None and prediction.verdict.cause is Cause.FIRST:
                 verdict = prediction.verdict
             prediction = Prediction(Usage(counted.tokens, 0, 0, 0), 0, verdict, counted.exact)
-        read = [call.usage.cached for call in past or () if call.model == self._model.name and not call.step]
+        line = [call for call in past or () if call.model == self._model.name and not call.replaced]
+        read = [call.usage.cached for call in line if not call.step]
         before = read[-1] if read else 0
         return told_by_engine(prediction, figure, prompt=counted.tokens, exact=counted.exact, before=before)
 
-    async def _past(self) -> Sequence[PastCall] | None:
+    async def _past(self, replaced: Collection[int]) -> Sequence[PastCall] | None:
         """The conversation's calls that matter for the next one; None where they cannot be read."""
         try:
-            return await past_calls(self._store, self._conversation, self._model.name, known=self._known)
+            return await past_calls(
+                self._store, self._conversation, self._model.name, known=self._known, replaced=replaced
+            )
         except FrontmindError as error:
             # A request that is not there any more is one of the things that can be wrong with a database.
             self._problems.append(f"the cache cannot be watched: {error}")

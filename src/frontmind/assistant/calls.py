@@ -9,7 +9,7 @@ from typing import Final
 
 from frontmind.values.message import Message
 from frontmind.values.parts import Part, ToolCall
-from frontmind.window.canonical import canonical_text, parse_json
+from frontmind.window.canonical import Json, canonical_text, parse_json
 
 _NOT_IN_A_NAME: Final = re.compile(r"[^a-zA-Z0-9_-]")
 _LONGEST_NAME: Final = 64
@@ -52,10 +52,35 @@ def acceptable(message: Message) -> Message:
 def _acceptable(call: ToolCall) -> ToolCall:
     name = _NOT_IN_A_NAME.sub("_", call.name)[:_LONGEST_NAME] or "_"
     arguments = call.arguments
-    try:
-        readable = isinstance(parse_json(arguments), dict)
-    except ValueError:
-        readable = False
-    if not readable:
+    # What is an object with this key already is wrapped too, so that what was wrapped can be told.
+    if _object(arguments) is None or _wrapped(arguments) is not None:
         arguments = canonical_text({_UNREADABLE: arguments} if arguments.strip() else {})
     return call if (name, arguments) == (call.name, call.arguments) else replace(call, name=name, arguments=arguments)
+
+
+def to_carry_out(said: Message) -> tuple[ToolCall, ...]:
+    """The calls of an `acceptable` message as they are to be carried out, in their order: under the names that stand in
+    the history, with the arguments that the model wrote, readable or not.
+    """
+    return tuple(_as_written(call) for call in tool_calls(said))
+
+
+def _as_written(call: ToolCall) -> ToolCall:
+    written = _wrapped(call.arguments)
+    return call if written is None else replace(call, arguments=written)
+
+
+def _wrapped(arguments: str) -> str | None:
+    """What stands in the arguments under the key for those that are no object, and beside nothing else."""
+    read = _object(arguments) or {}
+    written = read.get(_UNREADABLE)
+    return written if len(read) == 1 and isinstance(written, str) else None
+
+
+def _object(arguments: str) -> dict[str, Json] | None:
+    """The arguments, where they are a JSON object."""
+    try:
+        read = parse_json(arguments)
+    except ValueError:
+        return None
+    return read if isinstance(read, dict) else None

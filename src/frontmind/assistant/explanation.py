@@ -1,12 +1,12 @@
 """Explains a window: every block with its trinket, its place, size and age, why it is there, and what the cache does.
 
-Pure: it is given the window, the request that was made of it, what the cache should do with that, and what is known of
-the turns before.
+Pure: it is given the request that was made of a window, what the cache should do with that, and what is known of the
+turns before. `describe` and `left_out` need no window: they say the same of a request that was sent long ago.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from frontmind.cachelab.outcome import Expectation
@@ -53,6 +53,17 @@ class ExplainedBlock:
 
 
 @dataclass(frozen=True, slots=True)
+class Described:
+    """What a block of a request is; the fields are those of `ExplainedBlock`."""
+
+    name: str
+    placement: str
+    trinket: str
+    age: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Dropped:
     """Something that is not in the window, and why not."""
 
@@ -93,12 +104,14 @@ class Background:
         left_out: how many answered turns are not sent any more.
         trinkets: section name to the class of its trinket, for all that are registered.
         failures: the sections that failed.
+        has_more: whether there are answered turns in front of ``turns`` that nobody has read.
     """
 
     turns: Sequence[Turn] = ()
     left_out: int = 0
     trinkets: Mapping[str, str] | None = None
     failures: Sequence[SectionFailure] = ()
+    has_more: bool = False
 
 
 def explain(
@@ -119,14 +132,19 @@ def explain(
     """
     messages = max((block.message for block in layout.blocks), default=-1) + 1
     first_of_turn = messages - count_tail(window, profile)
+    digests = {section.name: section_digest(section) for section in window.sections}
+    notified = [section.name for section in window.sections if section.placement == PLACEMENT_NOTIFICATION]
+    described = describe(layout, known, first_of_turn=first_of_turn, digests=digests)
     shown = [
-        _explained(block, tokens, state, window, known, first_of_turn)
-        for block, tokens, state in zip(layout.blocks, prediction.tokens, prediction.blocks, strict=True)
+        ExplainedBlock(item.name, item.placement, block.place, item.trinket, tokens, item.age, item.why, state)
+        for item, block, tokens, state in zip(
+            described, layout.blocks, prediction.tokens, prediction.blocks, strict=True
+        )
     ]
     total = prediction.expected.input
     return Explanation(
         blocks=tuple(shown),
-        dropped=_dropped(window, layout, choice, known, first_of_turn),
+        dropped=left_out(layout, choice, known, first_of_turn=first_of_turn, composed=digests, notified=notified),
         total=total,
         residual=total - sum(block.tokens for block in shown),
         calibration=prediction.calibration,
@@ -135,24 +153,37 @@ def explain(
     )
 
 
-def _explained(
-    block: Block, tokens: int, state: Expectation, window: Window, known: Background, first_of_turn: int
-) -> ExplainedBlock:
-    placement = _placement(block, first_of_turn)
+def describe(
+    layout: Layout, known: Background, *, first_of_turn: int, digests: Mapping[str, str]
+) -> tuple[Described, ...]:
+    """What each block of a request is.
+
+    Args:
+        first_of_turn: the index of the first message that belongs to the turn and not to the history.
+        digests: section name to digest, as the window's sections were composed.
+    """
+    ages = {name: _age(name, digest, known) for name, digest in digests.items()}
+    return tuple(_described(block, known, first_of_turn, ages) for block in layout.blocks)
+
+
+def _described(block: Block, known: Background, first_of_turn: int, ages: Mapping[str, str]) -> Described:
+    placement = area_of(block, first_of_turn)
     trinket = (known.trinkets or {}).get(block.name, "")
-    return ExplainedBlock(
+    return Described(
         name=_description(block, placement),
         placement=placement,
-        place=block.place,
         trinket=trinket,
-        tokens=tokens,
-        age=_age(block, placement, window, known),
+        age="" if placement == PLACEMENT_HISTORY else ages.get(block.name, ""),
         why=_why(block, placement, trinket, known),
-        expected=state,
     )
 
 
-def _placement(block: Block, first_of_turn: int) -> str:
+def area_of(block: Block, first_of_turn: int) -> str:
+    """Where in a window a block stands: tools, system, history, notification or turn.
+
+    Args:
+        first_of_turn: the index of the first message that belongs to the turn and not to the history.
+    """
     if block.area is Area.TOOLS:
         return PLACEMENT_TOOLS
     if block.area is Area.SYSTEM:
@@ -196,35 +227,41 @@ def _why(block: Block, placement: str, trinket: str, known: Background) -> str:
     return "the base prompt" if placement == PLACEMENT_SYSTEM else "a tool that the model may call"
 
 
-def _age(block: Block, placement: str, window: Window, known: Background) -> str:
-    if placement == PLACEMENT_HISTORY:
-        return ""
-    section = next((section for section in window.sections if section.name == block.name), None)
-    if section is None:
-        return ""
-    digest, since = section_digest(section), 0
+def _age(name: str, digest: str, known: Background) -> str:
+    since = 0
     for turn in reversed(known.turns):
         digests = dict(turn.system_fingerprint) | dict(turn.sent.sections if turn.sent is not None else {})
-        if digests.get(section.name) != digest:
+        if digests.get(name) != digest:
             break
         since += 1
-    return "new in this turn" if since == 0 else f"unchanged for {since} turn{'s' if since > 1 else ''}"
+    if since == 0:
+        return "new in this turn"
+    more = " or more" if known.has_more and since == len(known.turns) else ""
+    return f"unchanged for {since} turn{'s' if since > 1 else ''}{more}"
 
 
-def _dropped(
-    window: Window, layout: Layout, choice: FramingChoice, known: Background, first_of_turn: int
+def left_out(
+    layout: Layout,
+    choice: FramingChoice,
+    known: Background,
+    *,
+    first_of_turn: int,
+    composed: Collection[str],
+    notified: Sequence[str],
 ) -> tuple[Dropped, ...]:
+    """What could have been in a request and is not.
+
+    Args:
+        choice: how it is framed.
+        composed: the names of all sections of the window.
+        notified: the names of those of the notification center, in their order.
+    """
     trinkets = known.trinkets or {}
-    composed = {section.name for section in window.sections}
     shown = {block.name for block in layout.blocks if block.message >= first_of_turn}
     dropped = [
         Dropped(name, trinket, "it had nothing to say") for name, trinket in trinkets.items() if name not in composed
     ]
-    dropped += [
-        Dropped(section.name, trinkets.get(section.name, ""), _KEPT_UNCHANGED)
-        for section in window.sections
-        if section.placement == PLACEMENT_NOTIFICATION and section.name not in shown
-    ]
+    dropped += [Dropped(name, trinkets.get(name, ""), _KEPT_UNCHANGED) for name in notified if name not in shown]
     if known.left_out:
         dropped.append(Dropped(f"{known.left_out} old turn(s)", "", "a summary stands for them; search finds them"))
     if choice.closed_thinking is ClosedThinking.LEFT_OUT:

@@ -7,10 +7,11 @@ from typing import Final
 
 from frontmind.assistant.listening import Heard
 from frontmind.assistant.running import RunningTurn
-from frontmind.continuum.history import INTERRUPTED, LOST, settled, unanswered
+from frontmind.continuum.history import INTERRUPTED, never_given, settled, unanswered
 from frontmind.events import EventBus, TurnCompletedEvent
 from frontmind.providers.encoding.encode import window_choice
 from frontmind.providers.estimate import estimate_request, estimate_tokens
+from frontmind.providers.profiles.resolve import choose_framing
 from frontmind.providers.protocol import Model
 from frontmind.stores.protocols import Store
 from frontmind.values.clock import Clock
@@ -48,9 +49,12 @@ class TurnKeeper:
         self._bus = bus
         self._clock = clock
         self._conversation = conversation
+        self._saved_texts: Sequence[str] = ()
+        self._saved_ids: Sequence[str] = ()
 
     async def settle(self, turns: Sequence[Turn]) -> Sequence[Turn]:
-        """Close the turns that a process left open when it died behind a tool call, as they stand in the history.
+        """Close the turns that were left open behind a call of a tool, as they stand in the history: a process died, or
+        a program never came back with the results of its tools.
 
         To be called under the conversation's lock: nobody else is at work on them.
         """
@@ -85,7 +89,7 @@ class TurnKeeper:
         window = running.built.window
         choice = self._choice(window)
         system = [section for section in window.sections if section.placement == PLACEMENT_SYSTEM]
-        ids = await self._store.save_texts([section.content for section in system])
+        ids = await self._ids([section.content for section in system])
         return Sent(
             notices=kept_notices(window, choice),
             sections=notification_fingerprint(window.sections),
@@ -97,7 +101,16 @@ class TurnKeeper:
             ),
             framing=choice.framing.value,
             ttl=choice.ttl,
+            caller_tools=tuple(sorted(running.built.caller.tool_names)),
+            framing_reason=choice.reason if choice.reason != choose_framing(self._model.profile).reason else "",
         )
+
+    async def _ids(self, texts: Sequence[str]) -> Sequence[str]:
+        """The ids of the texts; the system prompt of the turn before is stored, and hardly ever another one."""
+        if texts != self._saved_texts:
+            self._saved_ids = await self._store.save_texts(texts)
+            self._saved_texts = texts
+        return self._saved_ids
 
     def _choice(self, window: Window) -> FramingChoice:
         return window_choice(window, self._model.profile, self._model.framing)
@@ -115,6 +128,11 @@ class TurnKeeper:
         await self._store.finish_step(running.turn.id, results)
         running.waits = None
         running.steps.append((said, results))
+
+    async def complete_step(self, running: RunningTurn, results: Message) -> None:
+        """Store the results of the newest step in the place of those that it has so far."""
+        await self._store.finish_step(running.turn.id, results)
+        running.steps[-1] = (running.steps[-1][0], results)
 
     async def note_steps(self, running: RunningTurn, *, since: int) -> None:
         """Store what the framing keeps beside the results of the steps from the number ``since`` on, if anything."""
@@ -137,8 +155,8 @@ class TurnKeeper:
         """
         text = running.heard.text
         if running.waits is not None:
-            results = unanswered(running.waits, LOST)
-            await self.finish_step(running, running.waits, Message(Role.USER, tuple(results)))
+            results = never_given(running.waits, running.sent.caller_tools)
+            await self.finish_step(running, running.waits, Message(Role.USER, results))
         if not text.strip() and not running.steps:
             return
         # Estimated: the model may be the very thing that failed.

@@ -5,10 +5,12 @@ Everything that it goes by is in the store, so that a new process goes on as the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Final
 
+from frontmind.assistant.going_back import replaced_behind
+from frontmind.assistant.steadiness import last_sent
 from frontmind.assistant.window_opening import Reader
 from frontmind.cachelab.choosing import KNOWN, AutoLayout
 from frontmind.cachelab.outcome import Outcome
@@ -18,12 +20,11 @@ from frontmind.cachelab.session import Plan, SessionTurn
 from frontmind.cachelab.simulator import CacheSimulator
 from frontmind.cachelab.sizing import size_request
 from frontmind.cachelab.stored import StoredTurns
-from frontmind.continuum.history import settled
 from frontmind.errors import StoreError, UsageError
 from frontmind.providers.encoding.encode import encode_window
 from frontmind.providers.reading import read_request
 from frontmind.stores.protocols import Store
-from frontmind.values.records import Turn, TurnState
+from frontmind.values.records import Turn
 from frontmind.window.choice import Framing, FramingChoice
 from frontmind.window.window import Window
 
@@ -70,10 +71,14 @@ class LayoutChooser:
         return choice
 
     async def _choice(self, turn: Turn, window: Window, reader: Reader) -> FramingChoice:
+        begun_in = _plan_before((turn,), reader) if turn.steps else None
+        if begun_in is not None:
+            reason = turn.sent.framing_reason if turn.sent is not None else ""
+            return begun_in.choice(reader.profile, reason or "auto: the turn began in it")
         since = max(1, turn.number - _TURNS)
         before = await self._store.turns(self._conversation, since=since, until=turn.number - 1)
         past = await self._turns.read(before, newest=KNOWN)
-        cache = await self._cache(reader)
+        cache = await self._cache(reader, replaced_behind(before))
 
         def look(plan: Plan) -> Outcome:
             framed = replace(window, framing=plan.choice(reader.profile))
@@ -85,18 +90,19 @@ class LayoutChooser:
         decision = auto.choose(past, present, _plan_before(before, reader), look)
         return decision.plan.choice(reader.profile, decision.reason)
 
-    async def _cache(self, reader: Reader) -> CacheSimulator:
+    async def _cache(self, reader: Reader, replaced: Collection[int]) -> CacheSimulator:
         """The cache as the calls to this model have left it that the chat's own expectation goes by."""
         cache = CacheSimulator(reader.profile)
-        for call in await past_calls(self._store, self._conversation, reader.name, known=self._requests):
+        past = await past_calls(self._store, self._conversation, reader.name, known=self._requests, replaced=replaced)
+        for call in past:
             if call.model == reader.name:
                 cache.note(prompt_of(size_request(call.layout), call.prefixes), call.sent_at)
         return cache
 
 
 def _plan_before(before: Sequence[Turn], reader: Reader) -> Plan | None:
-    """The plan of the newest answered turn; None where there is none, or another model was asked."""
-    last = next((turn for turn in map(settled, reversed(before)) if turn.state is TurnState.DONE), None)
+    """The plan of the newest turn that was sent; None where there is none, or another model was asked."""
+    last = last_sent(before)
     if last is None or last.sent is None or last.model != reader.name or last.sent.framing not in set(Framing):
         return None
     ttls = reader.profile.ttls

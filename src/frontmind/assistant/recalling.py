@@ -1,8 +1,10 @@
-"""The parts of recall put together for one conversation: searching, surfacing, embedding in the background."""
+"""The parts of recall put together: searching and embedding for one owner, surfacing and summing up for one
+conversation. Several conversations of an owner may share what is the owner's.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,6 +33,29 @@ from frontmind.values.records import Segment, Turn
 
 
 @dataclass(frozen=True, slots=True)
+class OwnerRecalling:
+    """What recalls for one owner, whatever the conversation.
+
+    Attributes:
+        recall: what was said and kept earlier.
+        indexes: what it searches in.
+        indexer: embeds what was stored, as long as it runs.
+        notices: what went on beside the turns and the person should know.
+        changed: called when memories were extracted: those that are shown are to be read again.
+    """
+
+    recall: Recall
+    indexes: SearchIndexes
+    indexer: Indexer
+    notices: Notices
+    changed: Callable[[], None] = lambda: None
+
+    def start(self, background: Background) -> None:
+        """Let the background open the embedder, and embed what was stored and will be."""
+        background.start(self.indexer.run(), "searching by meaning")
+
+
+@dataclass(frozen=True, slots=True)
 class RecallOptions:
     """How a mind recalls.
 
@@ -44,6 +69,8 @@ class RecallOptions:
         memory_model: a capable model that sums up closed segments and extracts memories from them; it stays its owner's
             to close, and is not the engine that holds the conversation's own cache. Without, titles and summaries are
             extracts, and nothing is extracted.
+        shared: what recalls for the owner already, in the place of all that is said above but the memory model; it
+            stays its owner's to start and to close.
     """
 
     embedder: Embedder | None = None
@@ -51,6 +78,7 @@ class RecallOptions:
     index_dir: Path | None = None
     notices: Notices | None = None
     memory_model: Model | None = None
+    shared: OwnerRecalling | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,24 +86,49 @@ class Recalling:
     """What recalls for one conversation.
 
     Attributes:
-        recall: what was said and kept earlier.
+        owned: what recalls for the owner.
+        is_shared: whether that belongs to somebody else, who starts and closes it.
         searches: searches on purpose, shown to the model.
-        indexer: embeds what was stored.
         segments: keeps what closed segments were about.
         background: what goes on beside the turns.
-        notices: what went on beside the turns and a person should know.
         trinkets: the sections that show what was found.
         detach: each ends a subscription.
     """
 
-    recall: Recall
+    owned: OwnerRecalling
+    is_shared: bool
     searches: ContextSearches
-    indexer: Indexer
     segments: SegmentKeeper
     background: Background
-    notices: Notices
     trinkets: Sequence[EventAwareTrinket]
     detach: tuple[Unsubscribe, ...]
+
+    @property
+    def recall(self) -> Recall:
+        """What was said and kept earlier."""
+        return self.owned.recall
+
+    @property
+    def indexer(self) -> Indexer:
+        """Embeds what was stored."""
+        return self.owned.indexer
+
+    @property
+    def notices(self) -> Notices:
+        """What went on beside the turns and a person should know."""
+        return self.owned.notices
+
+    def start(self) -> None:
+        """Begin what goes on in the background: embedding what was stored, summing up the segments that are closed."""
+        if not self.is_shared:
+            self.owned.start(self.background)
+        self.segments.start()
+
+    async def aclose(self) -> None:
+        """End what goes on in the background."""
+        await self.background.close()
+        if not self.is_shared:
+            await self.indexer.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +161,7 @@ class Extracting:
     facts: FactKeeper
     notices: Notices
     indexer: Indexer
+    changed: Callable[[], None]
 
     async def due(self, segments: Sequence[Segment]) -> Sequence[Segment]:
         return await self.facts.due(segments)
@@ -119,18 +173,32 @@ class Extracting:
         if report.usage is not None:
             kept = f"{len(report.added)} new, {report.merged} known"
             self.notices.add(f"the memories of segment {segment.number}: {kept}, {told_usage(report.usage)}")
+        if report.added or report.merged or report.superseded:
+            self.changed()
         self.indexer.wake()
+
+
+def build_owner_recalling(
+    options: RecallOptions, *, store: Store, changed: Callable[[], None] = lambda: None
+) -> OwnerRecalling:
+    """What recalls for the owner of this store; nothing of it runs yet.
+
+    Args:
+        changed: called when memories were extracted.
+    """
+    notices = options.notices or Notices()
+    indexes = SearchIndexes(store, root=options.index_dir, tell=notices.add)
+    indexer = Indexer(store, indexes, options.source or GivenEmbedder(options.embedder), tell=notices.add)
+    return OwnerRecalling(Recall(store, indexes), indexes, indexer, notices, changed)
 
 
 def build_recalling(
     bus: EventBus, options: RecallOptions, *, store: Store, clock: Clock, conversation: str
 ) -> Recalling:
     """Put the parts together and let them hear of the turns on the bus."""
-    notices = options.notices or Notices()
-    background = Background(notices.add)
-    indexes = SearchIndexes(store, root=options.index_dir, tell=notices.add)
-    indexer = Indexer(store, indexes, options.source or GivenEmbedder(options.embedder), tell=notices.add)
-    recall, shown = Recall(store, indexes), GetContextTrinket(pause=SEGMENT_PAUSE)
+    owned = options.shared or build_owner_recalling(options, store=store)
+    recall, indexer, notices = owned.recall, owned.indexer, owned.notices
+    background, shown = Background(notices.add), GetContextTrinket(pause=SEGMENT_PAUSE)
     surfacing = Surfacing(store, recall, pause=SEGMENT_PAUSE, tell=notices.add)
     searches = ContextSearches(store, recall, shown, background, clock=clock, conversation=conversation)
     facts = FactKeeper(
@@ -138,7 +206,7 @@ def build_recalling(
         clock,
         extractor=None if options.memory_model is None else Extractor(options.memory_model),
         nearest=NearestMemories(recall, clock),
-        sameness=SameAsServed(indexes),
+        sameness=SameAsServed(owned.indexes),
     )
     segments = SegmentKeeper(
         store=store,
@@ -148,7 +216,7 @@ def build_recalling(
         background=background,
         tell=notices.add,
         model=options.memory_model,
-        facts=None if options.memory_model is None else Extracting(facts, notices, indexer),
+        facts=None if options.memory_model is None else Extracting(facts, notices, indexer, owned.changed),
     )
     detach = (
         segments.detach,
@@ -157,4 +225,4 @@ def build_recalling(
         bus.subscribe(TurnCompletedEvent, lambda _: indexer.wake()),
     )
     trinkets = (shown, ProactiveMemoryTrinket(surfacing))
-    return Recalling(recall, searches, indexer, segments, background, notices, trinkets, detach)
+    return Recalling(owned, options.shared is not None, searches, segments, background, trinkets, detach)

@@ -8,6 +8,7 @@ from typing import TypeAlias
 from frontmind.providers.protocol import Retrying, StopReason
 from frontmind.values.calls import CacheVerdict, Call
 from frontmind.values.parts import ToolCall, ToolResult
+from frontmind.values.records import Turn
 from frontmind.values.section import SectionFailure
 from frontmind.values.usage import Usage
 from frontmind.window.choice import FramingChoice
@@ -25,6 +26,13 @@ class SystemChange:
 
     sections: tuple[str, ...]
     tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class TurnAccepted:
+    """The message is on disk, and the model will be asked."""
+
+    turn: Turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +57,7 @@ class CacheLoss:
     verdict: CacheVerdict
 
 
-TurnEvent: TypeAlias = ToolStarted | ToolEnded | Retrying | CacheLoss
+TurnEvent: TypeAlias = TurnAccepted | ToolStarted | ToolEnded | Retrying | CacheLoss
 """What happens in a turn beside the text that comes."""
 
 
@@ -96,6 +104,7 @@ class TurnReport:
         shortened: sections that had more tokens than their budget.
         scrubbed: how many characters of echoes of the notification center were taken out of the reply.
         retries: how often the model was asked again because it failed before it said anything.
+        waits_for: calls of the caller's own tools; the turn is open, and goes on with their results.
     """
 
     turn: int
@@ -123,3 +132,4 @@ class TurnReport:
     retries: int = 0
     calls: tuple[Call, ...] = ()
     problems: tuple[str, ...] = ()
+    waits_for: tuple[ToolCall, ...] = ()

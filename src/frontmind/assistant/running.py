@@ -24,6 +24,7 @@ class RunningTurn:
         turn: as it was begun.
         before: the turns in front of it that are sent.
         first: where the window of the turn before began.
+        reported: where the window began when the turn was last reported of; None before that.
         set_aside: earlier unanswered turns that are not sent, because with them the request was refused.
         built: the window that it began with, and where that begins.
         was_full: whether turns have left because the window did not fit.
@@ -46,6 +47,7 @@ class RunningTurn:
     window: Window
     request: Request
     was_full: bool = False
+    reported: WindowOpening | None = None
     sent: Sent = field(default_factory=Sent)
     steps: list[tuple[Message, Message]] = field(default_factory=list)
     waits: Message | None = None
@@ -58,6 +60,23 @@ class RunningTurn:
     usages: list[Usage] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
     tools: list[ToolUse] = field(default_factory=list)
+
+    def is_at(self, turn: Turn, before: Sequence[Turn]) -> bool:
+        """Whether this is the turn as it is stored, waiting for the results of its newest step behind these turns."""
+        in_front = {(one.id, one.state) for one in (*self.before, *self.set_aside)}
+        return (
+            self.turn.id == turn.id
+            and self.waits is not None
+            and len(self.steps) == len(turn.steps) - 1
+            and in_front == {(one.id, one.state) for one in before}
+        )
+
+    def resume(self) -> None:
+        """Begin a run that goes on where the one before ended; its figures count from here."""
+        self.reported, self.was_full = self.built.opening, False
+        self.scrubbed = self.retries = 0
+        self.first_at = None
+        self.usages, self.calls, self.tools = [], [], []
 
     def note_heard(self) -> None:
         """Add the figures of the reply that has come, or has broken off, to those of the turn."""

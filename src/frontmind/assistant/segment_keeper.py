@@ -194,6 +194,10 @@ class SegmentKeeper:
         took = "" if finished is None else f", {told_usage(finished.usage)}"
         if written is None:
             raise ModelError(f"{model.name} wrote no title and summary; the extract stays{took}", model=model.name)
+        if await segment_turns(self._store, segment) != list(turns):
+            # A turn was replaced while the model wrote, and what it wrote tells of it.
+            self._tell(f"the summary of segment {segment.number}: not kept, its turns have changed{took}")
+            return
         await self._save(segment, SegmentSummary(written.title, written.text, model.name, self._clock.now()))
         self._tell(f"the summary of segment {segment.number}: written by {model.name}{took}")
 

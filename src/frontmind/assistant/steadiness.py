@@ -14,11 +14,12 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Final
 
+from frontmind.continuum.history import settled
 from frontmind.providers.profiles.profile import TTL_SECONDS, Profile
 from frontmind.trinkets.budget import fits, shortened
 from frontmind.trinkets.changes import changed_elements
 from frontmind.trinkets.markup import Element, render
-from frontmind.values.records import Turn
+from frontmind.values.records import Turn, TurnState
 from frontmind.values.section import PLACEMENT_NOTIFICATION, PLACEMENT_SYSTEM, Section
 from frontmind.values.tokens import estimate_tokens
 from frontmind.working_memory.composer import BASE_PROMPT_SECTION
@@ -34,6 +35,22 @@ CHANGES_BUDGET: Final = 4000
 
 _NOTE: Final = "These parts of the system prompt are newer than they stand there."
 _LONG_LEAF: Final = 1000
+
+
+def last_sent(turns: Sequence[Turn]) -> Turn | None:
+    """The newest turn (of turns by number) that was answered, or broke off behind a step, as it stands in the history.
+
+    One that was replaced since counts too: what was sent for it is what the cache has, and the conversation that goes
+    on from before it begins with the same bytes.
+    """
+    for turn in reversed(turns):
+        known = turn
+        if turn.state is TurnState.REPLACED:
+            known = replace(turn, state=TurnState.OPEN if turn.reply is None else TurnState.DONE)
+        known = settled(known)
+        if known.state is TurnState.DONE:
+            return known
+    return None
 
 
 def is_natural_break(
@@ -108,6 +125,23 @@ def hold_in_turn(fresh: Sequence[Section], sent: Sequence[Section], *, now: date
     if not fits(tuple(body), CHANGES_BUDGET):
         body = [element for element in shortened(tuple(body), CHANGES_BUDGET) if isinstance(element, Element)]
     return (*sent, *others, _section(body, now))
+
+
+def hold_where_it_goes_on(
+    opened: tuple[Section, ...], fresh: Sequence[Section], sent: Sequence[Section], *, now: datetime
+) -> tuple[Section, ...]:
+    """The sections of a window that is made again for a turn in its middle: as it opened, where nothing has changed.
+
+    Args:
+        opened: those of a window that opens a turn now.
+        fresh: all sections as they were composed, in their order.
+        sent: the sections of the system prompt that the turn was begun with, in their order.
+    """
+    system, _ = _divided(opened)
+    # Who the assistant is is said in its own place only: for another program it is said anew.
+    base = {section.name: section for section in fresh if section.name == BASE_PROMPT_SECTION}
+    kept = [base.get(section.name, section) for section in sent]
+    return opened if not sent or _texts(system) == _texts(kept) else hold_in_turn(fresh, kept, now=now)
 
 
 def with_sent(fresh: Sequence[Section], sent: Sequence[Section], names: frozenset[str]) -> tuple[Section, ...]:

@@ -7,8 +7,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from frontmind.assistant.caller import NOBODY, Caller
+from frontmind.assistant.changed_sections import changed_sections
+from frontmind.assistant.going_back import without_line_from
+from frontmind.assistant.known_history import KnownHistory
 from frontmind.assistant.layout_chooser import LayoutChooser
-from frontmind.assistant.steadiness import SEGMENT_PAUSE, hold, hold_in_turn, is_natural_break, with_sent
+from frontmind.assistant.sent_sections import SentSections
+from frontmind.assistant.steadiness import (
+    SEGMENT_PAUSE,
+    hold,
+    hold_in_turn,
+    hold_where_it_goes_on,
+    is_natural_break,
+    last_sent,
+    with_sent,
+)
 from frontmind.assistant.window_opening import Opener, Reader, SegmentOpener, asked_since, context_limit
 from frontmind.continuum.history import Continuum, newest_message_at, next_segment, read_turns
 from frontmind.errors import RequiredSectionFailed, RunError
@@ -17,7 +30,7 @@ from frontmind.providers.profiles.profile import Profile
 from frontmind.stores.protocols import Store
 from frontmind.values.clock import Clock
 from frontmind.values.message import Message, Role, user
-from frontmind.values.records import SentSection, Turn, TurnState, WindowOpening
+from frontmind.values.records import Turn, TurnState, WindowOpening
 from frontmind.values.section import (
     PLACEMENT_NOTIFICATION,
     PLACEMENT_SYSTEM,
@@ -29,7 +42,6 @@ from frontmind.values.section import (
 from frontmind.values.tokens import estimate_tokens
 from frontmind.values.tool import AnyTool
 from frontmind.window.blocks import message_text
-from frontmind.window.framing import section_digest
 from frontmind.window.history import History
 from frontmind.window.window import Window
 from frontmind.working_memory.base_prompt import build_base_prompt
@@ -46,6 +58,8 @@ class BuiltWindow:
         failures: the sections that were unavailable.
         shortened: the names of those that had more tokens than their budget.
         opening: where it begins, and what stands for all before that.
+        last: the newest turn that was sent before, as it stands in the history; one that was replaced since included.
+        caller: the program that it was made for.
     """
 
     window: Window
@@ -54,15 +68,8 @@ class BuiltWindow:
     failures: tuple[SectionFailure, ...]
     shortened: tuple[str, ...] = ()
     opening: WindowOpening = field(default_factory=WindowOpening)
-
-
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """The newest history that was made, and what it was made of."""
-
-    turns: tuple[tuple[int, str | None], ...]
-    summary: str
-    history: History
+    last: Turn | None = None
+    caller: Caller = NOBODY
 
 
 class WindowBuilder:
@@ -105,10 +112,10 @@ class WindowBuilder:
         self._holds = holds
         self._opener = opener or SegmentOpener(store, clock, conversation)
         self._chooser = chooser
-        self._texts: dict[str, str] = {}
+        self._sent = SentSections(store)
         self._composing = asyncio.Lock()
         self._composed: list[SystemPromptComposedEvent] = []
-        self._known = _Known((), "", History())
+        self._history = KnownHistory()
         self._unsubscribe = bus.subscribe(SystemPromptComposedEvent, self._composed.append)
 
     def close(self) -> None:
@@ -145,23 +152,26 @@ class WindowBuilder:
         before: Sequence[Turn],
         *,
         opening: WindowOpening,
+        caller: Caller = NOBODY,
         reader: Reader | None = None,
         room: int | None = None,
     ) -> BuiltWindow:
-        """The window of a turn that was begun.
+        """The window of a turn that was begun, as it opens: without the turn's steps.
 
         Args:
-            turn: the open turn.
+            turn: the open turn. One that has steps keeps the system prompt that it was begun with.
             before: the turns before it, as `read` gave them.
             opening: where the window begins.
+            caller: the program that asks, with its instructions and tools.
             reader: the model that it is made for; None leaves the framing open.
             room: the most tokens that it may have, where that was learned otherwise than from the model.
 
         Raises:
             RequiredSectionFailed: a required trinket failed.
         """
+        line = [*before, replace(turn, steps=())]
         continuum = read_turns(
-            [*before, turn],
+            line,
             window_start=opening.start,
             summary=opening.summary,
             model=_name(reader),
@@ -177,26 +187,47 @@ class WindowBuilder:
             segment=turn.segment,
             context_limit=context_limit(reader) if room is None else room,
         )
-        composed = await self._composed_for(context)
+        composed = await self._composed_for(context, caller)
+        last = last_sent(before)
+        sections = await self._steady(turn, before, last, composed, continuum, opening, reader)
+        message = Message(Role.USER, (*continuum.opening, *continuum.unanswered))
+        history = self._history.of(continuum, line, model=_name(reader), summary=opening.summary)
+        tools = caller.tools_beside(self._tools)
+        window = self._window(context, history, (message,), reader, sections, tools)
+        built = BuiltWindow(
+            window, context, continuum, composed.failures, composed.shortened, opening, last=last, caller=caller
+        )
+        return await self._framed(built, turn, reader)
+
+    async def _steady(
+        self,
+        turn: Turn,
+        before: Sequence[Turn],
+        last: Turn | None,
+        composed: SystemPromptComposedEvent,
+        continuum: Continuum,
+        opening: WindowOpening,
+        reader: Reader | None,
+    ) -> tuple[Section, ...]:
         sections = composed.sections
-        last = continuum.last_done
         if self._holds and last is not None and last.sent is not None:
             is_break = is_natural_break(
                 last,
-                now=context.now,
+                now=turn.asked_at,
                 between=asked_since(last, before),
                 new_segment=last.segment != turn.segment,
                 model=_name(reader),
                 profile=_profile(reader),
                 window_start=opening.start,
             )
-            sent = await self._sent(last.sent.system)
+            sent = await self._sent.read(last.sent.system)
             sections = with_sent(sections, sent, self._unopened)
             if sent and not is_break:
-                sections = hold(sections, sent, now=context.now, behind=lambda: _tokens(continuum.history))
-        message = Message(Role.USER, (*continuum.opening, *continuum.unanswered))
-        built = self._built(context, continuum, (message,), reader, composed, sections, self._tools, opening)
-        return await self._framed(built, turn, reader)
+                sections = hold(sections, sent, now=composed.context.now, behind=lambda: _tokens(continuum.history))
+        if turn.steps and turn.sent is not None:
+            begun_with = await self._sent.read(turn.sent.system)
+            sections = hold_where_it_goes_on(sections, composed.sections, begun_with, now=composed.context.now)
+        return sections
 
     async def _framed(self, built: BuiltWindow, turn: Turn, reader: Reader | None) -> BuiltWindow:
         if self._chooser is None or reader is None:
@@ -220,27 +251,34 @@ class WindowBuilder:
             RequiredSectionFailed: a required trinket failed.
         """
         context = replace(built.context, now=self._clock.now())
-        composed = await self._composed_for(context)
+        composed = await self._composed_for(context, built.caller)
         system = [section for section in window.sections if section.placement == PLACEMENT_SYSTEM]
         sections = hold_in_turn(composed.sections, system, now=context.now)
-        fresh = {section.name: section for section in sections if section.placement == PLACEMENT_NOTIFICATION}
-        said = {section.name: section for section in window.sections if section.placement == PLACEMENT_NOTIFICATION}
-        said |= {section.name: section for update in window.updates for section in update.sections}
-        changed = [
-            section
-            for name, section in fresh.items()
-            if name not in said or section_digest(section) != section_digest(said[name])
-        ]
-        gone = [replace(section, content="", state="") for name, section in said.items() if name not in fresh]
-        changed += [section for section in gone if said[section.name].content]
         # What failed in an earlier step was told to the model, and belongs to the report.
         failures = {failure.section: failure for failure in (*built.failures, *composed.failures)}
         shortened = tuple(sorted({*built.shortened, *composed.shortened}))
-        return tuple(changed), replace(built, failures=tuple(failures.values()), shortened=shortened)
+        return changed_sections(window, sections), replace(
+            built, failures=tuple(failures.values()), shortened=shortened
+        )
 
-    async def next_turn(self, text: str) -> tuple[Turn, Sequence[Turn], WindowOpening]:
-        """The turn that would begin now with this message, not stored, with what `read` gives."""
+    async def next_turn(
+        self, asked: str | Message, *, replaces: int | None = None
+    ) -> tuple[Turn, Sequence[Turn], WindowOpening]:
+        """The turn that would begin now with this message, not stored, with what `read` gives.
+
+        Args:
+            replaces: the number of the turn in whose place the conversation would go on.
+
+        Raises:
+            UsageError: the conversation has no turn of that number.
+        """
         before, opening = await self.read()
+        if replaces is not None:
+            if opening.start > replaces:
+                before = await self._store.turns(self._conversation)
+                gone = (turn for turn in before if replaces <= turn.number < opening.start and turn.state.counts)
+                opening = opening if next(gone, None) is None else WindowOpening()
+            before = without_line_from(before, replaces)
         now = self._clock.now()
         turn = Turn(
             id=0,
@@ -248,24 +286,36 @@ class WindowBuilder:
             number=before[-1].number + 1 if before else 1,
             segment=next_segment(before, now, pause=SEGMENT_PAUSE),
             state=TurnState.OPEN,
-            user=user(text),
+            user=user(asked) if isinstance(asked, str) else asked,
             asked_at=now,
         )
         return turn, before, opening
 
     async def preview(
-        self, text: str, *, reader: Reader | None = None, opening: WindowOpening | None = None
+        self,
+        asked: str | Message,
+        *,
+        caller: Caller = NOBODY,
+        replaces: int | None = None,
+        reader: Reader | None = None,
+        opening: WindowOpening | None = None,
     ) -> BuiltWindow:
         """The window that the next turn would have with this message. Nothing is stored.
 
         Args:
+            caller: the program that would ask.
+            replaces: the number of the turn in whose place the conversation would go on. Sections that count or search
+                turns still find those that would be replaced.
             reader: the model that it is made for; None leaves the framing open.
             opening: where it begins; None for where the turn would begin it, before anybody looks whether it fits.
+
+        Raises:
+            UsageError: the conversation has no turn of that number.
         """
-        turn, before, stored = await self.next_turn(text)
+        turn, before, stored = await self.next_turn(asked, replaces=replaces)
         if opening is None:
             opening = await self.opening(turn, before, stored, reader=reader)
-        return await self.for_turn(turn, before, opening=opening, reader=reader)
+        return await self.for_turn(turn, before, opening=opening, caller=caller, reader=reader)
 
     async def preview_foreign(
         self,
@@ -290,36 +340,25 @@ class WindowBuilder:
             message=turn[0].text,
         )
         continuum = Continuum(history, (), (), None, None)
-        persona = f"{self._persona}\n\n{system}" if system.strip() else self._persona
-        composed = await self._composed_for(context, persona)
-        return self._built(context, continuum, turn, reader, composed, composed.sections, tools, WindowOpening())
+        caller = Caller(system)
+        composed = await self._composed_for(context, caller)
+        window = self._window(context, History(history), turn, reader, composed.sections, tools)
+        return BuiltWindow(window, context, continuum, composed.failures, composed.shortened, caller=caller)
 
-    async def _sent(self, sections: Sequence[SentSection]) -> list[Section]:
-        """The sections of the system prompt as they were sent."""
-        for section in sections:
-            if section.text not in self._texts:
-                self._texts[section.text] = await self._store.load_text(section.text)
-        known = self._texts = {section.text: self._texts[section.text] for section in sections}
-        return [
-            Section(section.name, known[section.text], PLACEMENT_SYSTEM, section.cache_policy) for section in sections
-        ]
-
-    def _built(
+    def _window(
         self,
         context: TurnContext,
-        continuum: Continuum,
+        history: History,
         turn: tuple[Message, ...],
         reader: Reader | None,
-        composed: SystemPromptComposedEvent,
         sections: tuple[Section, ...],
         tools: tuple[AnyTool, ...],
-        opening: WindowOpening,
-    ) -> BuiltWindow:
+    ) -> Window:
         system = [section for section in sections if section.placement == PLACEMENT_SYSTEM]
-        window = Window(
+        return Window(
             cached_system=join_sections(section for section in system if section.cache_policy),
             uncached_system=join_sections(section for section in system if not section.cache_policy),
-            history=self._history(continuum, _name(reader), opening.summary),
+            history=history,
             notification_center=render_notification_center(
                 section for section in sections if section.placement == PLACEMENT_NOTIFICATION
             ),
@@ -329,24 +368,9 @@ class WindowBuilder:
             framing=None if reader is None else reader.framing,
             conversation=context.conversation,
         )
-        return BuiltWindow(window, context, continuum, composed.failures, composed.shortened, opening)
 
-    def _history(self, continuum: Continuum, model: str | None, summary: str) -> History:
-        """The history as a continuation of the last one where it is one: what was checked and encoded is not again."""
-        # A turn never changes once it is answered, so its id stands for its messages; the model binds their reasoning.
-        turns = tuple((turn.id, model) for turn in continuum.turns)
-        known = self._known
-        if not turns:
-            return History(continuum.history)
-        if known.summary == summary and turns[: len(known.turns)] == known.turns:
-            history = known.history.extended(*continuum.history[len(known.history) :])
-        else:
-            history = History(continuum.history)
-        self._known = _Known(turns, summary, history)
-        return history
-
-    async def _composed_for(self, context: TurnContext, persona: str | None = None) -> SystemPromptComposedEvent:
-        event = ComposeSystemPromptEvent(context, build_base_prompt(self._persona if persona is None else persona))
+    async def _composed_for(self, context: TurnContext, caller: Caller) -> SystemPromptComposedEvent:
+        event = ComposeSystemPromptEvent(context, build_base_prompt(caller.persona_behind(self._persona)))
         # One at a time: the bus, the trinkets and the composer behind it hold one prompt.
         async with self._composing:
             return await self._compose(event)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Protocol
 
-from frontmind.assistant.steadiness import is_natural_break
+from frontmind.assistant.steadiness import is_natural_break, last_sent
 from frontmind.continuum.collapse import (
     CARRY_OVER,
     SUMMARY_BUDGET,
@@ -24,7 +24,7 @@ from frontmind.continuum.history import settled
 from frontmind.providers.profiles.profile import Profile
 from frontmind.stores.protocols import ConversationStore
 from frontmind.values.clock import Clock
-from frontmind.values.records import Segment, Turn, TurnState, WindowOpening
+from frontmind.values.records import Segment, Turn, WindowOpening
 from frontmind.window.choice import FramingChoice
 
 # As many summaries as could stand in the budget, each of a few words.
@@ -93,7 +93,7 @@ class SegmentOpener:
     async def opening(
         self, turn: Turn, before: Sequence[Turn], stored: WindowOpening, *, reader: Reader | None
     ) -> WindowOpening:
-        last = next((item for item in map(settled, reversed(before)) if item.state is TurnState.DONE), None)
+        last = last_sent(before)
         if last is None or not is_natural_break(
             last,
             now=turn.asked_at,
@@ -134,7 +134,8 @@ class SegmentOpener:
         found: dict[int, tuple[Extract, datetime] | None] = {}
         for segment in bare:
             end = start if segment.number == turn.segment else segment.last + 1
-            own = [item for item in map(settled, known) if item.segment == segment.number and item.number < end]
+            said = [item for item in map(settled, known) if item.state.counts]
+            own = [item for item in said if item.segment == segment.number and item.number < end]
             made = extract(own)
             found[segment.number] = None if made is None else (made, own[-1].answered_at or own[-1].asked_at)
         return found

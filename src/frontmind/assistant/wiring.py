@@ -81,13 +81,11 @@ class Mind:
         """Begin what goes on in the background until this is closed: opening the embedder, embedding what was stored,
         summing up the segments that are closed. Without it, searches go by words and by the vectors that are there.
         """
-        self.recalling.background.start(self.recalling.indexer.run(), "searching by meaning")
-        self.recalling.segments.start()
+        self.recalling.start()
 
     async def aclose(self) -> None:
         """End what goes on in the background, and detach everything from the bus."""
-        await self.recalling.background.close()
-        await self.recalling.indexer.close()
+        await self.recalling.aclose()
         self.close()
 
     def close(self) -> None:

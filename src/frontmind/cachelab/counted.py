@@ -75,7 +75,7 @@ def counted_sizes(prefixes: Prefixes, counted: Sequence[Counted], profile: Profi
         inside = prompt.seen[start:end]
         for index, size in zip(
             inside,
-            _divided(counted_tokens - before, [layout.blocks[index].tokens for index in inside]),
+            divided(counted_tokens - before, [layout.blocks[index].tokens for index in inside]),
             strict=True,
         ):
             tokens[index] = size
@@ -109,7 +109,7 @@ def _rising(known: Mapping[int, int]) -> dict[int, int]:
     return rising
 
 
-def _divided(total: int, shares: Sequence[int]) -> list[int]:
+def divided(total: int, shares: Sequence[int]) -> list[int]:
     """The total in whole numbers, in proportion to the shares."""
     whole, done, given = sum(shares), 0, 0
     sizes = []

@@ -6,14 +6,15 @@ beginning, what is written follows it, and the rest was fresh. The sums are the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from frontmind.cachelab.prefixes import Prompt
 from frontmind.values.calls import CallPart
 from frontmind.values.usage import Usage
 from frontmind.window.difference import open_turn
-from frontmind.window.layout import CENTER, TOOL_CALL, TOOL_RESULT, Area, Block
+from frontmind.window.layout import CENTER, TOOL_CALL, TOOL_RESULT, Area, Block, Layout
 
 TOOLS: Final = "tools"
 SYSTEM: Final = "system"
@@ -21,6 +22,17 @@ HISTORY: Final = "history"
 USER_MESSAGE: Final = "user message"
 TOOL_STEPS: Final = "tool steps"
 PROMPT: Final = "prompt"
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What became of a stretch of a prompt: tokens. Where a server counts tokens as read and written both, the two lie
+    over each other.
+    """
+
+    read: int
+    written: int
+    fresh: int
 
 
 def call_parts(prompt: Prompt, usage: Usage, trinkets: Mapping[str, str]) -> tuple[CallPart, ...]:
@@ -31,38 +43,59 @@ def call_parts(prompt: Prompt, usage: Usage, trinkets: Mapping[str, str]) -> tup
         usage: as the provider counted.
         trinkets: the name of each section and the class of the trinket that writes it.
     """
-    stretches = list(_stretches(prompt))
-    total = sum(tokens for _, tokens in stretches)
-    if not total:
-        stretches, total = [(PROMPT, 1)], 1
-    # Where a server counts tokens as read and written both, the two lie over each other.
-    apart = usage.cached + usage.written <= usage.input
-    written_from = usage.cached if apart else 0
-    spans = ((0, usage.cached), (written_from, written_from + usage.written), (usage.input - usage.fresh, usage.input))
+    shares = block_shares(prompt, usage)
+    if shares is None:
+        whole = _share(usage, 0, usage.input)
+        return (CallPart(PROMPT, trinkets.get(PROMPT, ""), whole.read, whole.written, whole.fresh),)
+    blocks, opened = prompt.layout.blocks, turn_start(prompt.layout)
     sums: dict[str, list[int]] = {}
-    done = 0
-    for name, tokens in stretches:
-        start, done = usage.input * done // total, done + tokens
-        end = usage.input * done // total
+    for index in _read_order(prompt):
+        name = _name(blocks[index], in_turn=blocks[index].cleared or index >= opened)
         figures = sums.setdefault(name, [0, 0, 0])
-        for index, (first, last) in enumerate(spans):
-            figures[index] += max(0, min(end, last) - max(start, first))
+        for place, tokens in enumerate((shares[index].read, shares[index].written, shares[index].fresh)):
+            figures[place] += tokens
     return tuple(CallPart(name, trinkets.get(name, ""), *figures) for name, figures in sums.items())
 
 
-def _stretches(prompt: Prompt) -> Iterator[tuple[str, int]]:
-    """Names and sizes in order; what can be part of no prefix stands behind the rest, as it does for a cache."""
-    blocks, tokens = prompt.layout.blocks, prompt.request.tokens
-    conversation = [index for index, block in enumerate(blocks) if block.area is Area.MESSAGES]
-    opened = len(blocks)
-    if conversation:
-        opened = conversation[0] + open_turn([blocks[index] for index in conversation]).start
-    for index in prompt.seen:
-        yield _name(blocks[index], in_turn=index >= opened), tokens[index]
+def block_shares(prompt: Prompt, usage: Usage) -> tuple[Share, ...] | None:
+    """What became of each block of a prompt's layout; the sums are those of the usage. A block that the model does not
+    see has nothing. None where no block has a size.
+
+    Args:
+        prompt: the request with its sizes; they need not add up to the usage.
+        usage: as the provider counted, or will.
+    """
+    order, tokens = _read_order(prompt), prompt.request.tokens
+    total = sum(tokens[index] for index in order)
+    if not total:
+        return None
+    shares = [Share(0, 0, 0)] * len(tokens)
+    done = 0
+    for index in order:
+        start, done = usage.input * done // total, done + tokens[index]
+        shares[index] = _share(usage, start, usage.input * done // total)
+    return tuple(shares)
+
+
+def turn_start(layout: Layout) -> int:
+    """The index of the first block of the part of the conversation that no reply has closed."""
+    first = next((index for index, block in enumerate(layout.blocks) if block.area is Area.MESSAGES), None)
+    return len(layout.blocks) if first is None else first + open_turn(layout.conversation).start
+
+
+def _share(usage: Usage, start: int, end: int) -> Share:
+    """What became of the tokens between two places of a prompt."""
+    # Where a server counts tokens as read and written both, the two lie over each other.
+    written_from = usage.cached if usage.cached + usage.written <= usage.input else 0
+    spans = ((0, usage.cached), (written_from, written_from + usage.written), (usage.input - usage.fresh, usage.input))
+    return Share(*(max(0, min(end, last) - max(start, first)) for first, last in spans))
+
+
+def _read_order(prompt: Prompt) -> list[int]:
+    """The blocks that the model sees; what can be part of no prefix stands behind the rest, as it does for a cache."""
+    blocks = prompt.layout.blocks
     last = max((block.message for block in blocks), default=-1)
-    for index, block in enumerate(blocks):
-        if block.cleared and block.message == last:
-            yield _name(block, in_turn=True), tokens[index]
+    return [*prompt.seen, *(index for index, block in enumerate(blocks) if block.cleared and block.message == last)]
 
 
 def _name(block: Block, *, in_turn: bool) -> str:

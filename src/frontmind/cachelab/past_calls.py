@@ -5,7 +5,7 @@ The chat and whoever only looks at the next window read them here, so that both 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final, Protocol
 
 from frontmind.cachelab.prediction import PastCall
@@ -26,6 +26,11 @@ TURNS: Final = 4
 prompt the next turn goes on from."""
 
 _LISTED: Final = 48
+_LISTED_BEHIND: Final = 480
+"""So many are listed to find those in front of turns that were replaced."""
+
+_REPLACED: Final = 2
+"""The first call of so many turns behind the one that the conversation goes on from: they wrote what is read there."""
 
 
 class CallStore(LedgerStore, RequestStore, Protocol):
@@ -64,7 +69,12 @@ class KnownPrefixes:
 
 
 async def past_calls(
-    store: CallStore, conversation: str, model: str, *, known: KnownPrefixes | None = None
+    store: CallStore,
+    conversation: str,
+    model: str,
+    *,
+    known: KnownPrefixes | None = None,
+    replaced: Collection[int] = (),
 ) -> list[PastCall]:
     """The conversation's calls that matter for the next one, in the order in which they were sent: answered ones of the
     model that is asked, and the newest of all.
@@ -72,15 +82,16 @@ async def past_calls(
     Args:
         model: the full name of the model that is asked.
         known: the requests that were read before; those that do not matter any more are forgotten.
+        replaced: the numbers of the turns that were replaced behind the one that the next call goes on from.
 
     Raises:
         UsageError: a request that a call names is not in the store.
         StoreError: the database cannot be read.
     """
     known = known or KnownPrefixes()
-    listed = await store.calls(conversation=conversation, newest=_LISTED)
+    listed = await store.calls(conversation=conversation, newest=_LISTED_BEHIND if replaced else _LISTED)
     answered = [call for call in listed if call.end is not None and call.new.request]
-    chosen = _that_matter(answered, model)
+    chosen = _that_matter(answered, model, frozenset(replaced))
     past = []
     for call in chosen:
         new, end = call.new, call.end
@@ -89,14 +100,25 @@ async def past_calls(
         else:
             prefixes = known.of(new.request, await store.load_request(new.request))
         if prefixes is not None and end is not None:
-            past.append(PastCall(new.model, prefixes, new.sent_at, end.usage, new.step))
+            gone = new.turn in replaced
+            past.append(PastCall(new.model, prefixes, new.sent_at, end.usage, new.step, gone))
     known.keep(call.new.request for call in chosen)
     return past
 
 
-def _that_matter(answered: Sequence[Call], model: str) -> list[Call]:
+def _that_matter(answered: Sequence[Call], model: str, replaced: frozenset[int]) -> list[Call]:
+    chosen = _newest(answered, model)
+    if replaced:
+        chosen |= _newest([call for call in answered if call.new.turn not in replaced], model)
+        behind = {
+            call.new.turn: call.id for call in reversed(answered) if call.new.turn in replaced and not call.new.step
+        }
+        chosen |= {behind[turn] for turn in sorted(behind)[:_REPLACED]}
+    return [call for call in answered if call.id in chosen]
+
+
+def _newest(answered: Sequence[Call], model: str) -> set[int]:
     same = [call for call in answered if call.new.model == model]
     opened = {call.new.turn: call.id for call in reversed(same) if not call.new.step}
     chosen = {call.id for call in (*same[-NEWEST:], *answered[-1:])}
-    chosen |= {opened[turn] for turn in sorted(opened)[-TURNS:]}
-    return [call for call in answered if call.id in chosen]
+    return chosen | {opened[turn] for turn in sorted(opened)[-TURNS:]}

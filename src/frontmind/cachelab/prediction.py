@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from frontmind.cachelab.counted import Counted, CountedSizes, counted_sizes
-from frontmind.cachelab.outcome import Expectation
+from frontmind.cachelab.outcome import Expectation, Outcome
 from frontmind.cachelab.prefixes import Prefixes
 from frontmind.cachelab.simulator import CacheSimulator
 from frontmind.providers.estimate import Calibration
@@ -29,6 +29,8 @@ class PastCall:
     Attributes:
         model: the model's full name.
         step: how many steps with tools its turn had made before it.
+        replaced: whether the conversation goes on from before its turn: what it has left in the cache is there, but
+            what only it had is not asked for any more.
     """
 
     model: str
@@ -36,6 +38,7 @@ class PastCall:
     sent_at: datetime
     usage: Usage
     step: int = 0
+    replaced: bool = False
 
     @property
     def layout(self) -> Layout:
@@ -84,7 +87,10 @@ def predict(model: str, prefixes: Prefixes, past: Sequence[PastCall], profile: P
         simulator.note(sizes.alike(call.prefixes), call.sent_at)
     outcome = simulator.expect(sizes.prompt, at)
     verdict, could = outcome.verdict, outcome.could
-    another = _other_model(model, past[-1], sizes, outcome.read) if past and past[-1].model != model else None
+    line = [call for call in past if not call.replaced]
+    if len(line) < len(past):
+        verdict, could = _without_replaced([call for call in wrote if not call.replaced], sizes, profile, at, outcome)
+    another = _other_model(model, line[-1], sizes, outcome.read) if line and line[-1].model != model else None
     if another is not None:
         # The other model's cache had it: the same sum is missing from this one once it has answered.
         verdict, could = another, max(could, outcome.read + another.tokens)
@@ -93,6 +99,19 @@ def predict(model: str, prefixes: Prefixes, past: Sequence[PastCall], profile: P
     exact = not outcome.read or outcome.read in sizes.known.values()
     sized = (outcome.blocks, sizes.request.tokens, sizes.calibration)
     return Prediction(outcome.usage, could, verdict, exact, outcome.rule, *sized)
+
+
+def _without_replaced(
+    wrote: Sequence[PastCall], sizes: CountedSizes, profile: Profile, at: datetime, outcome: Outcome
+) -> tuple[CacheVerdict, int]:
+    """Why less is read than could be, and how much could, where only the calls of turns that still count are missed."""
+    simulator = CacheSimulator(profile)
+    for call in wrote:
+        simulator.note(sizes.alike(call.prefixes), call.sent_at)
+    alone = simulator.expect(sizes.prompt, at)
+    if alone.could <= outcome.read:
+        return CacheVerdict(Cause.NOTHING), outcome.read
+    return replace(alone.verdict, tokens=min(alone.verdict.tokens, alone.could - outcome.read)), alone.could
 
 
 def _nothing_cached(largest: int, profile: Profile) -> CacheVerdict:

@@ -104,7 +104,7 @@ def _exchanges(turns: Sequence[Turn]) -> list[tuple[tuple[Part, ...], Turn]]:
     found: list[tuple[tuple[Part, ...], Turn]] = []
     waiting: tuple[Part, ...] = ()
     for turn in map(settled, turns):
-        if turn.state is TurnState.REFUSED:
+        if not turn.state.counts:
             continue
         waiting += turn.user.parts
         if turn.state is TurnState.DONE and turn.reply is not None:

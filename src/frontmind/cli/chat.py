@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
 from contextlib import AsyncExitStack
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Final, TypeAlias
@@ -14,10 +12,9 @@ from typing import Annotated, Final, TypeAlias
 import typer
 
 from frontmind.assistant.notices import Notices
-from frontmind.assistant.recalling import RecallOptions
 from frontmind.cli.interrupt import interruptible
-from frontmind.cli.memory_model import open_memory_model
 from frontmind.cli.notices import tell_due, tell_notices, watching
+from frontmind.cli.opening import open_assistant
 from frontmind.cli.options import (
     DbOption,
     FramingOption,
@@ -36,17 +33,11 @@ from frontmind.cli.options import (
 from frontmind.cli.prompt import LineEditor
 from frontmind.cli.session import Session, open_session
 from frontmind.cli.settings import Settings, load_settings
-from frontmind.cli.settings_file import read_settings_file, settings_file_path
 from frontmind.cli.slash import is_command, run_command, tool_descriptions
 from frontmind.cli.terminal import note, say
 from frontmind.cli.views import JsonView, TextView, View
 from frontmind.errors import FrontmindError, ModelUnavailable, StoreError
-from frontmind.providers.opening import Selection, open_model
-from frontmind.recall.embedder_source import ChosenEmbedder
-from frontmind.recall.extraction import memory_model
-from frontmind.recall.opening_embedder import parse_embedder_name
-from frontmind.stores.sqlite import SqliteStore
-from frontmind.tools.mcp import open_mcp_tools
+from frontmind.providers.opening import Selection
 from frontmind.values.clock import Clock
 from frontmind.window.choice import LayoutName
 
@@ -92,38 +83,18 @@ def chat(
 async def _chat(
     message: str | None, selection: Selection, clock: Clock, settings: Settings, *, db: str, as_json: bool
 ) -> int:
-    # A wrong name before anything is opened.
     notices = Notices()
-    remembers = memory_model(settings.memory_model, selection.name)
-    recall = RecallOptions(
-        source=ChosenEmbedder(parse_embedder_name(settings.embedder), settings.cache, announce=notices.add),
-        index_dir=None if db == ":memory:" else Path(f"{db}.indexes"),
-        notices=notices,
-    )
     async with AsyncExitStack() as stack:
-        # The database first: it opens at once, and a wrong one should not cost the loading of a model.
-        store = SqliteStore.open(db)
-        stack.push_async_callback(store.close)
-        opened = await open_model(
-            selection, cache_dir=settings.cache, local_context=settings.local_context, announce=note
-        )
-        stack.push_async_callback(opened.close)
-        if remembers is not None:
-            memory = await open_memory_model(remembers, selection.name, opened, settings, tell=notices.add)
-            if memory is not None and memory is not opened:
-                stack.push_async_callback(memory.close)
-            recall = replace(recall, memory_model=memory)
-        servers = read_settings_file(settings_file_path(os.environ)).mcp
-        tools = await stack.enter_async_context(open_mcp_tools(servers, announce=note))
+        opened = await stack.enter_async_context(open_assistant(selection, settings, db=db, notices=notices))
         session = await stack.enter_async_context(
             open_session(
-                store,
-                opened,
+                opened.store,
+                opened.model,
                 clock,
                 tool_descriptions(),
-                loadable=tools,
-                loading=bool(servers),
-                recall=recall,
+                loadable=opened.loadable,
+                loading=opened.loading,
+                recall=opened.recall,
                 chooses_layout=settings.layout is LayoutName.AUTO,
                 keep_alive=settings.keep_alive,
                 tell=notices.add,

@@ -17,7 +17,9 @@ from frontmind.cli.ledger_command import ledger
 from frontmind.cli.memory import memory_app
 from frontmind.cli.remind import remind_app
 from frontmind.cli.replay_command import replay
+from frontmind.cli.serve_command import serve
 from frontmind.cli.show import show
+from frontmind.cli.user_command import user_app
 from frontmind.cli.verify_command import verify_cache
 
 app = typer.Typer(
@@ -32,8 +34,10 @@ window_app = typer.Typer(help="Look at the context window.", no_args_is_help=Tru
 app.add_typer(window_app, name="window")
 app.add_typer(remind_app, name="remind")
 app.add_typer(memory_app, name="memory")
+app.add_typer(user_app, name="user")
 app.add_typer(bench_app, name="bench")
 app.command("chat")(chat)
+app.command("serve")(serve)
 app.command("import")(import_history)
 app.command("verify-cache")(verify_cache)
 app.command("ledger")(ledger)

@@ -5,18 +5,18 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Sequence
-from datetime import date, datetime, time, timedelta, tzinfo
-from decimal import Decimal
-from functools import cache
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 from rich.console import Console
 
-from frontmind.cachelab.ledger import Grouping, Row, Sums, TokenPrices, newest_rows, rows_by, sum_calls
+from frontmind.cachelab.ledger import Grouping, Row, Sums, newest_rows, rows_by, sum_calls
+from frontmind.cachelab.ledger_period import period_begin, period_end
 from frontmind.cachelab.ledger_rows import csv_text, row_json, sums_json
 from frontmind.cachelab.plot import SVG_OPENING, svg_plot, terminal_plot
+from frontmind.cachelab.token_prices import token_prices
 from frontmind.cli.ledger_table import bars_of, footnotes, ledger_tables
 from frontmind.cli.memory_command import write_new
 from frontmind.cli.options import (
@@ -32,19 +32,12 @@ from frontmind.cli.options import (
 from frontmind.cli.settings import load_settings
 from frontmind.cli.terminal import emit, json_text, note, on_one_line, printable, say, show_table
 from frontmind.errors import UsageError
-from frontmind.providers.names import parse_model_name
-from frontmind.providers.prices import list_price
 from frontmind.stores.sqlite import IN_MEMORY, SqliteStore
 from frontmind.values.calls import Call
-from frontmind.values.clock import parse_moment
-from frontmind.values.usage import Usage
 
 _ROWS_SHOWN: Final = 40
 _BARS_SHOWN: Final = 20
 _PLAIN_WIDTH: Final = 100
-_A_DAY: Final = timedelta(days=1)
-# Few enough that no list has a dearer price for them because they are many.
-_PRICED_TOKENS: Final = 1_000
 
 
 def ledger(
@@ -87,9 +80,9 @@ def ledger(
     zone = resolve_clock(now, timezone, settings).zone
     file = resolve_db(db, settings)
     path = None if svg is None else _target(svg, file, force=force)
-    begin, end = _begin(since, zone), _end(until, zone)
+    begin, end = period_begin(since, zone), period_end(until, zone)
     calls = asyncio.run(_read(file, conversation, begin, end))
-    rows, total = rows_by(by, calls, zone, _token_prices), sum_calls(calls)
+    rows, total = rows_by(by, calls, zone, token_prices), sum_calls(calls)
     chosen = rows if newest is None else newest_rows(rows, newest)
     if path is not None:
         write_new(path, _svg(by, chosen, conversation), force=force)
@@ -178,40 +171,3 @@ def _as_json(by: Grouping, rows: Sequence[Row], total: Sums, of: int, zone: str)
 def _svg(by: Grouping, rows: Sequence[Row], conversation: str | None) -> str:
     of = "" if conversation is None else f" of {conversation}"
     return svg_plot(bars_of(by, rows), title=f"Prompt tokens{of} by {by.value}, and what the cache gave", unit=by.value)
-
-
-def _begin(text: str | None, zone: tzinfo) -> datetime | None:
-    return None if text is None else parse_moment(text.strip(), zone)
-
-
-def _end(text: str | None, zone: tzinfo) -> datetime | None:
-    if text is None:
-        return None
-    moment = parse_moment(text.strip(), zone)
-    try:
-        date.fromisoformat(text.strip())
-    except ValueError:
-        return moment
-    # The day after by the calendar: a day on which the clocks are set has not 24 hours.
-    return datetime.combine(moment.date() + _A_DAY, time.min, zone)
-
-
-@cache
-def _token_prices(model: str) -> TokenPrices | None:
-    """What the tokens of a model cost by the price lists; None where they do not know it, or are not installed."""
-    try:
-        name = parse_model_name(model)
-        many = _PRICED_TOKENS
-        prices = [
-            list_price(name.provider.value, name.model, usage)
-            for usage in (
-                Usage(many, many, 0, 0),
-                Usage(many, 0, many, 0),
-                Usage(many, 0, 0, 0),
-                Usage(0, 0, 0, many),
-            )
-        ]
-    except UsageError:
-        return None
-    read, written, fresh, output = (price or Decimal(0) for price in prices)
-    return None if None in prices else TokenPrices(read, written, fresh, output)

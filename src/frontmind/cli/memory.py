@@ -11,7 +11,6 @@ from typing import Annotated, TypeVar
 import typer
 
 from frontmind.cli.memory_command import (
-    NEVER,
     Memories,
     describe,
     exported,
@@ -20,7 +19,6 @@ from frontmind.cli.memory_command import (
     import_summary,
     line_of,
     parse_memory_id,
-    parse_slot,
     read_memories,
     status_lines,
     write_new,
@@ -44,6 +42,7 @@ from frontmind.recall.extraction import memory_model
 from frontmind.recall.facts import FactKeeper
 from frontmind.recall.importance import importances
 from frontmind.recall.interchange import FileFormat, export_memories, import_memories
+from frontmind.reminders.in_words import NEVER, parse_slot
 from frontmind.stores.sqlite import IN_MEMORY, SqliteStore
 from frontmind.values.clock import Clock
 from frontmind.values.memories import Memory

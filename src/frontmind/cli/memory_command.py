@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -27,9 +27,9 @@ from frontmind.recall.interchange import (
     write_records,
 )
 from frontmind.recall.linking import neighbours
-from frontmind.reminders.phrases import parse_when
+from frontmind.reminders.in_words import parse_slot
 from frontmind.stores.protocols import Store
-from frontmind.values.clock import Clock, parse_moment
+from frontmind.values.clock import Clock
 from frontmind.values.due import describe_slot
 from frontmind.values.memories import LinkKind, Memory
 
@@ -37,11 +37,7 @@ USAGE: Final = (
     "[list [all] | show ID | edit ID TEXT | until ID DATE | happens ID DATE | restore ID | forget ID | export FILE | "
     "import FILE | status]"
 )
-NEVER: Final = "none"
-"""What stands in the place of a date where there is none."""
-
 _ID: Final = re.compile(r"m?([1-9]\d{0,14})", re.ASCII | re.IGNORECASE)
-_MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\d(?P<time>[T ].+)?", re.ASCII)
 _LINKS_SHOWN: Final = 20
 _SHOWN_SKIPPED: Final = 10
 # From the memory that links to the one that it links to, and the other way round.
@@ -119,24 +115,6 @@ def parse_memory_id(text: str) -> int:
     if found is None:
         raise UsageError(f"{text[:40]!r} is no id of a memory; pass one such as m3")
     return int(found[1])
-
-
-def parse_slot(text: str, now: datetime) -> datetime | date | None:
-    """The day or moment that a person wrote: ISO 8601, an English phrase for one to come, or ``none``.
-
-    Raises:
-        UsageError: it is none of these.
-    """
-    written = text.strip()
-    if written.lower() == NEVER:
-        return None
-    if (iso := _MOMENT.fullmatch(written)) is not None:
-        moment = parse_moment(written, now.tzinfo or UTC)
-        return moment if iso["time"] else moment.date()
-    understood = parse_when(written, now)
-    if understood.rrule:
-        raise UsageError(f"{written!r} comes again and again; pass one time, such as 2027-03-14")
-    return understood.due
 
 
 def line_of(kept: Memory, now: datetime) -> str:

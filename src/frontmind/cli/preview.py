@@ -1,21 +1,16 @@
-"""The window of the next turn as `window show` and `window explain` look at it: nothing is sent, nothing is written."""
+"""The options of `window show` and `window explain`, the files that they read, and what they note beside the window."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from frontmind.assistant.explanation import Background
+from frontmind.assistant import looking_ahead
+from frontmind.assistant.looking_ahead import ForeignConversation, Preview
 from frontmind.assistant.recalling import RecallOptions
-from frontmind.assistant.window_builder import BuiltWindow
-from frontmind.assistant.window_opening import Reader
-from frontmind.assistant.wiring import DEFAULT_CONVERSATION, Mind, build_mind
-from frontmind.cachelab.past_calls import past_calls
-from frontmind.cachelab.prediction import PastCall, Prediction, predict
-from frontmind.cachelab.prefixes import Prefixes
+from frontmind.assistant.wiring import DEFAULT_CONVERSATION, build_mind
 from frontmind.cli.options import (
     named_path,
     read_text_file,
@@ -28,24 +23,21 @@ from frontmind.cli.settings import load_settings
 from frontmind.cli.settings_file import read_settings_file, settings_file_path
 from frontmind.cli.slash import tool_descriptions
 from frontmind.cli.terminal import note
-from frontmind.continuum.fit import window_start_to_fit
 from frontmind.continuum.importing import import_conversation
 from frontmind.errors import UsageError
 from frontmind.providers.names import Provider
 from frontmind.providers.opening import Selection
 from frontmind.providers.profiles.profile import Profile
 from frontmind.providers.protocol import Request
-from frontmind.providers.reading import read_request
 from frontmind.recall.embedder_source import EmbedderSource, SavedEmbedder
 from frontmind.recall.opening_embedder import EmbedderKind, parse_embedder_name
 from frontmind.stores.protocols import Store
 from frontmind.stores.sqlite import SqliteStore
 from frontmind.values.clock import Clock
 from frontmind.values.message import user
-from frontmind.values.records import Turn, TurnState
 from frontmind.window.choice import Framing, FramingChoice, LayoutName
-from frontmind.window.layout import Layout
 from frontmind.window.normalise import split_at_turn
+from frontmind.window.window import Window
 
 _CONVERSATION_LIMIT = 100_000_000
 _PLACEHOLDER = "(your next message)"
@@ -67,29 +59,30 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Preview:
-    """A window that would be sent, the request that it would be, and what is known beside it.
+class _SelectedModel:
+    """A model that is not opened."""
 
-    Attributes:
-        layout: the request as a cache sees it.
-        prediction: what the cache should do with it, as a turn that is sent now would expect.
-    """
-
-    built: BuiltWindow
-    request: Request
-    layout: Layout
-    prediction: Prediction
-    known: Background
-
-
-@dataclass(frozen=True, slots=True)
-class _SelectedReader:
-    """A `Reader` that is not opened."""
-
-    name: str
-    framing: FramingChoice
-    profile: Profile
+    selection: Selection
     context_limit: int | None
+
+    @property
+    def name(self) -> str:
+        return str(self.selection.name)
+
+    @property
+    def framing(self) -> FramingChoice:
+        return self.selection.framing
+
+    @property
+    def profile(self) -> Profile:
+        return self.selection.profile
+
+    @property
+    def max_output_tokens(self) -> int:
+        return self.selection.max_output_tokens
+
+    def encode(self, window: Window) -> Request:
+        return self.selection.encode(window)
 
 
 def look_ahead(asked: Asked) -> tuple[Selection, Preview]:
@@ -106,12 +99,11 @@ def look_ahead(asked: Asked) -> tuple[Selection, Preview]:
     db = resolve_db(asked.db, settings)
     chosen = parse_embedder_name(settings.embedder)
     found = _preview(
-        selection,
+        _SelectedModel(selection, limit),
         clock,
         db=db,
         message=asked.message,
         conversation=asked.conversation,
-        context_limit=limit,
         chooses_layout=resolve_layout(asked.layout, asked.framing, settings) is LayoutName.AUTO,
         # To look sends nothing, so no server is asked for vectors, and fetches nothing.
         embedder_source=SavedEmbedder(settings.cache) if chosen.kind is EmbedderKind.MINILM else None,
@@ -121,19 +113,17 @@ def look_ahead(asked: Asked) -> tuple[Selection, Preview]:
 
 
 async def _preview(
-    selection: Selection,
+    model: _SelectedModel,
     clock: Clock,
     *,
     db: str,
     message: str | None,
     conversation: Path | None,
-    context_limit: int | None,
     chooses_layout: bool,
     embedder_source: EmbedderSource | None,
 ) -> Preview:
     if message is not None and not message.strip():
         raise UsageError("the message is empty; write something behind --message")
-    reader = _SelectedReader(str(selection.name), selection.framing, selection.profile, context_limit)
     store = _open_to_look(db)
     servers = read_settings_file(settings_file_path(os.environ)).mcp
     if servers:
@@ -150,20 +140,22 @@ async def _preview(
     try:
         await mind.recalling.indexer.open()
         if conversation is not None:
-            built = await _of_file(mind, reader, conversation, message)
-            known = Background(trinkets=mind.memory.trinkets, failures=built.failures)
-            preview = _expected(built, selection, (), clock, known)
-            _start_that_fits((), 1, preview.prediction.expected.input, selection, context_limit)
-            return preview
-        if message is None:
-            note(f"no --message: {_PLACEHOLDER!r} stands for it")
-        return await _of_store(mind, store, selection, reader, clock, message or _PLACEHOLDER)
+            preview = await looking_ahead.look_at_foreign(mind, model, clock, _of_file(conversation, message))
+        else:
+            if message is None:
+                note(f"no --message: {_PLACEHOLDER!r} stands for it")
+            preview = await looking_ahead.look_ahead(
+                mind, store, model, clock, conversation=DEFAULT_CONVERSATION, message=message or _PLACEHOLDER
+            )
     finally:
         await mind.aclose()
         await store.close()
+    for line in preview.notes:
+        note(line)
+    return preview
 
 
-async def _of_file(mind: Mind, reader: Reader, conversation: Path, message: str | None) -> BuiltWindow:
+def _of_file(conversation: Path, message: str | None) -> ForeignConversation:
     text = read_text_file(conversation, "the conversation", limit=_CONVERSATION_LIMIT)
     imported = import_conversation(text, source=str(conversation))
     for change in imported.changes:
@@ -172,75 +164,7 @@ async def _of_file(mind: Mind, reader: Reader, conversation: Path, message: str 
     if not turn:
         note(f"no --message: {_PLACEHOLDER!r} stands for it")
         turn = (user(_PLACEHOLDER),)
-    return await mind.builder.preview_foreign(
-        history, turn, system=imported.system, tools=imported.tools, reader=reader
-    )
-
-
-async def _of_store(
-    mind: Mind,
-    store: Store,
-    selection: Selection,
-    reader: Reader,
-    clock: Clock,
-    message: str,
-) -> Preview:
-    turns = await store.turns(DEFAULT_CONVERSATION)
-    answered = [turn for turn in turns if turn.state is TurnState.DONE]
-    past = await _past(store, str(selection.name))
-    turn, before, stored = await mind.builder.next_turn(message)
-    opening = await mind.builder.opening(turn, before, stored, reader=reader)
-    while True:
-        built = await mind.builder.for_turn(turn, before, opening=opening, reader=reader)
-        known = Background(
-            turns=[turn for turn in answered if turn.number >= opening.start],
-            left_out=sum(turn.number < opening.start for turn in answered),
-            trinkets=mind.memory.trinkets,
-            failures=built.failures,
-        )
-        preview = _expected(built, selection, past, clock, known)
-        tokens = preview.prediction.expected.input
-        following = _start_that_fits(answered, opening.start, tokens, selection, reader.context_limit)
-        if following is None:
-            return preview
-        opening = await mind.builder.moved(turn, before, following, reader=reader)
-
-
-async def _past(store: Store, model: str) -> Sequence[PastCall]:
-    try:
-        return await past_calls(store, DEFAULT_CONVERSATION, model)
-    except UsageError as error:
-        # A request that is gone costs a turn no reply either.
-        note(f"what the cache holds of the conversation cannot be read: {error}")
-        return ()
-
-
-def _expected(
-    built: BuiltWindow, selection: Selection, past: Sequence[PastCall], clock: Clock, known: Background
-) -> Preview:
-    request = selection.encode(built.window)
-    prefixes = Prefixes(read_request(request))
-    prediction = predict(str(selection.name), prefixes, past, selection.profile, clock.now())
-    return Preview(built, request, prefixes.layout, prediction, known)
-
-
-def _start_that_fits(
-    turns: Sequence[Turn],
-    start: int,
-    tokens: int,
-    selection: Selection,
-    limit: int | None,
-) -> int | None:
-    """As a turn would leave old turns out, by estimate; None when the request fits or nothing can be left out."""
-    if limit is None:
-        return None
-    room = limit - min(selection.max_output_tokens, limit // 4)
-    if tokens <= room:
-        return None
-    following = window_start_to_fit(turns, start=start, tokens=tokens, room=room)
-    if following is None:
-        note(f"this is larger than the model's context of {limit:,} tokens, and nothing is left to leave out")
-    return following
+    return ForeignConversation(history, turn, imported.system, imported.tools)
 
 
 def _open_to_look(db: str) -> Store:

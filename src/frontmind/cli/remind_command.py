@@ -6,7 +6,7 @@ import re
 
 from frontmind.errors import UsageError
 from frontmind.reminders.book import ReminderBook, parse_reminder_id
-from frontmind.reminders.phrases import parse_reminder, parse_when
+from frontmind.reminders.in_words import add_in_words, change_in_words, snooze_in_words
 from frontmind.values.due import describe_due, urgency_of
 from frontmind.values.records import Reminder
 
@@ -41,8 +41,7 @@ async def remind(book: ReminderBook, arguments: str) -> str:
         return await _change(book, parse_reminder_id(number), more)
     if verb in ("done", "delete", "snooze", "change") and not more:
         raise UsageError(f"which reminder, and how? Write /remind {USAGE}; the ids are such as r1")
-    understood = parse_reminder(arguments, book.clock.now())
-    added = await book.add(understood.text, understood.due, rrule=understood.rrule, exdates=understood.exdates)
+    added = await add_in_words(book, arguments)
     return f"Reminder r{added.id} for {_due(added, book)}: {added.text}"
 
 
@@ -62,10 +61,7 @@ def line_of(reminder: Reminder, book: ReminderBook) -> str:
 async def _snooze(book: ReminderBook, number: int, when: str) -> str:
     if not when:
         raise UsageError(f"until when? Write for example: /remind snooze r{number} tomorrow at 9am")
-    understood = parse_when(re.sub(r"^until\s+", "", when, flags=re.IGNORECASE), book.clock.now())
-    if understood.rrule:
-        raise UsageError(f"{when!r} comes again and again; put it off to one time, such as tomorrow at 9am")
-    reminder = await book.snooze(number, understood.due)
+    reminder = await snooze_in_words(book, number, when)
     return f"Reminder r{number} is put off to {_due(reminder, book)}: {reminder.text}"
 
 
@@ -74,11 +70,9 @@ async def _change(book: ReminderBook, number: int, what: str) -> str:
     if word.lower() == "text":
         if not text.strip():
             raise UsageError(f"what should it say? Write for example: /remind change r{number} text call Bert")
-        changed = await book.change(number, text=text.strip())
+        changed = await change_in_words(book, number, text=text.strip())
     elif what:
-        understood = parse_when(what, book.clock.now())
-        # One time in place of a rule is the end of the rule.
-        changed = await book.change(number, due=understood.due, rrule=understood.rrule, exdates=understood.exdates)
+        changed = await change_in_words(book, number, when=what)
     else:
         raise UsageError(f"what should change? Write for example: /remind change r{number} tomorrow at 9am")
     return f"Reminder r{number} for {_due(changed, book)}: {changed.text}"

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from frontmind.assistant.looking_ahead import Preview
 from frontmind.cli.options import (
     DbOption,
     FramingOption,
@@ -18,7 +19,7 @@ from frontmind.cli.options import (
     ProfileOption,
     TimezoneOption,
 )
-from frontmind.cli.preview import Asked, Preview, look_ahead
+from frontmind.cli.preview import Asked, look_ahead
 from frontmind.cli.terminal import emit, json_text, note, say
 from frontmind.providers.estimate import estimate_tokens
 from frontmind.providers.opening import Selection

@@ -87,7 +87,7 @@ def _said(turns: Sequence[Turn]) -> Iterable[tuple[str, str]]:
     """Speaker and text of each message of the answered turns, those that waited in front of one included."""
     waiting: list[Message] = []
     for turn in map(settled, turns):
-        if turn.state is TurnState.REFUSED:
+        if not turn.state.counts:
             continue
         waiting.append(turn.user)
         if turn.state is TurnState.DONE and turn.reply is not None:

@@ -11,7 +11,7 @@ closed as it stands: a call without a result gets one that says so, and the repl
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
@@ -60,13 +60,22 @@ INTERRUPTED: Final = "(I was interrupted here, before I could answer.)"
 
 LOST: Final = "No result: the turn ended while this ran. It is not known whether it took effect; look before repeating."
 
+NOT_GIVEN: Final = (
+    "No result: the program that has this tool never gave one. It is not known whether it took effect; look before "
+    "repeating."
+)
+"""Stands for the result of a tool that was not the assistant's own to run."""
+
+NOT_RUN: Final = "Not run: the turn ended while it waited for another tool. Call it again where it is still needed."
+
 
 def settled(turn: Turn) -> Turn:
     """The turn as it stands in the history: one that broke off behind a tool call is closed, any other as it is."""
     if turn.state is not TurnState.OPEN or not turn.steps:
         return turn
     last = turn.steps[-1]
-    results = last.results or Message(Role.USER, unanswered(last.said, LOST))
+    names = turn.sent.caller_tools if turn.sent is not None else ()
+    results = last.results or Message(Role.USER, never_given(last.said, names))
     return replace(
         turn,
         state=TurnState.DONE,
@@ -86,27 +95,45 @@ def unanswered(said: Message, why: str) -> tuple[ToolResult, ...]:
     return tuple(ToolResult(part.id, why, is_error=True) for part in said.parts if isinstance(part, ToolCall))
 
 
+def never_given(said: Message, caller_tools: Collection[str]) -> tuple[ToolResult, ...]:
+    """What stands for the results of a step that ended without any.
+
+    Args:
+        caller_tools: the names of the tools that the program that asked carries out.
+    """
+    calls = [part for part in said.parts if isinstance(part, ToolCall)]
+    if not any(call.name in caller_tools for call in calls):
+        return unanswered(said, LOST)
+    # As long as a step waits for the program, nothing of it is run here.
+    return tuple(
+        ToolResult(call.id, NOT_GIVEN if call.name in caller_tools else NOT_RUN, is_error=True) for call in calls
+    )
+
+
 def newest_message_at(turns: Sequence[Turn]) -> datetime | None:
     """When the newest message of these turns (by number) was stored; None when there is none."""
-    if not turns:
+    last = next((turn for turn in reversed(turns) if turn.state is not TurnState.REPLACED), None)
+    if last is None:
         return None
-    newest = settled(turns[-1])
+    newest = settled(last)
     return newest.answered_at or newest.asked_at
 
 
 def next_segment(turns: Sequence[Turn], now: datetime, *, pause: timedelta) -> int:
     """The number of the segment that a turn behind these (by number) belongs to when it begins now."""
-    if not turns:
+    segment = max((turn.segment for turn in turns if turn.state is not TurnState.REPLACED), default=0)
+    if not segment:
         return 1
     newest = last_said(turns, now)
-    return turns[-1].segment + (1 if newest is not None and now - newest >= pause else 0)
+    return segment + (1 if newest is not None and now - newest >= pause else 0)
 
 
 def last_said(turns: Sequence[Turn], now: datetime) -> datetime | None:
     """When something was said last in these turns. What lies after now does not count: a clock that was wrong once
     would hide every pause until then.
     """
-    moments = (moment for turn in turns for moment in (turn.asked_at, turn.answered_at))
+    said = (turn for turn in turns if turn.state is not TurnState.REPLACED)
+    moments = (moment for turn in said for moment in (turn.asked_at, turn.answered_at))
     return max((moment for moment in moments if moment is not None and moment <= now), default=None)
 
 
@@ -146,7 +173,7 @@ def read_turns(
     opening: tuple[Part, ...] = (Text(summary),) if summary else ()
     last_done: Turn | None = None
     for turn in map(settled, turns):
-        if turn.state is TurnState.REFUSED:
+        if not turn.state.counts:
             continue
         if turn.number < window_start and turn.state is TurnState.DONE:
             waiting.clear()
@@ -163,8 +190,10 @@ def read_turns(
             waiting.clear()
             opening = ()
             last_done = turn
-    taken = tuple(history) if profile is None else tuple(_taken(message, profile) for message in history)
-    return Continuum(taken, tuple(answered), tuple(waiting), newest_message_at(turns), last_done, opening)
+    if profile is not None:
+        history = [_taken(message, profile) for message in history]
+        waiting = [_taken_part(part, profile) for part in waiting]
+    return Continuum(tuple(history), tuple(answered), tuple(waiting), newest_message_at(turns), last_done, opening)
 
 
 def _taken(message: Message, profile: Profile) -> Message:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -96,8 +96,24 @@ class DocumentLibrary:
         if document is not None and document.source:
             raise _taken(name)
         expected = document.version if document is not None else 0
-        at = self._clock.now()
-        return await self._store.put_document(name, _checked_text(text), at, by="person", expected=expected)
+        text, at = _checked_text(text), self._clock.now()
+        return await self._store.put_document(name, text, at, by="person", enable=True, expected=expected)
+
+    async def put(self, name: str, text: str, *, expected: int) -> Document:
+        """Store the person's text of a document that follows no file; a new one is enabled, another stays as it is.
+
+        Args:
+            expected: the version that must hold; 0 for a document that is not there yet.
+
+        Raises:
+            UsageError: the name or the text cannot be used, or the document follows a file.
+            Conflict: another version holds.
+        """
+        before = await self._named(checked_name(name))
+        if before is not None and before.source:
+            raise UsageError(f"{clean_title(name)!r} follows a file; change the file")
+        text, at = _checked_text(_NO_TEXT.sub("\ufffd", text)), self._clock.now()
+        return await self._store.put_document(name, text, at, by="person", expected=expected)
 
     async def add_file(self, path: Path, name: str | None = None) -> Document:
         """Add a document that follows the file, named as the file without its ending unless told otherwise.
@@ -118,7 +134,7 @@ class DocumentLibrary:
             raise _taken(name)
         expected = document.version if document is not None else 0
         added = await self._store.put_document(
-            name, file.text, self._clock.now(), by="person", source=str(source), expected=expected
+            name, file.text, self._clock.now(), by="person", enable=True, source=str(source), expected=expected
         )
         self._saw(added, file)
         return added
@@ -149,11 +165,12 @@ class DocumentLibrary:
                             return await self.document(name)
             raise Conflict(f"the document {clean_title(name)!r} is being changed all the time; try again later")
 
-    async def undo(self, name: str, *, only_by: str | None = None) -> Document:
+    async def undo(self, name: str, *, only_by: str | None = None, expected: int | None = None) -> Document:
         """Let the version hold that the present one was made from, also in the file that the document follows.
 
         Args:
             only_by: whose version may be undone; None for anybody's.
+            expected: the version that must hold; None for any.
 
         Raises:
             UsageError: there is no such document, no earlier version, or the present one is somebody else's.
@@ -161,6 +178,8 @@ class DocumentLibrary:
         """
         async with self._editing, self._writing(await self.document(name)):
             document = await self._current(name)
+            if expected is not None and document.version != expected:
+                raise Conflict(f"the document {clean_title(name)!r} was changed meanwhile; read it again")
             versions = {version.version: version for version in await self._store.document_versions(name)}
             present = versions[document.version]
             if only_by is not None and present.by != only_by:
@@ -186,6 +205,16 @@ class DocumentLibrary:
         document = await self.document(name)
         found = find_section(document.text, section)
         return await self._store.collapse_document(name, tuple(sorted({*document.collapsed, found.name})))
+
+    async def collapse_only(self, name: str, sections: Collection[str]) -> Document:
+        """Show of these sections only the name, and all of the others. One that is collapsed and gone may stay so.
+
+        Raises:
+            UsageError: there is no such document or section.
+        """
+        document = await self.document(name)
+        kept = {each if each in document.collapsed else find_section(document.text, each).name for each in sections}
+        return await self._store.collapse_document(name, tuple(sorted(kept)))
 
     async def expand(self, name: str, section: str) -> Document:
         """Show a collapsed section again.

@@ -39,6 +39,11 @@ class Background:
         task.add_done_callback(self._ended)
         return task
 
+    async def wait(self) -> None:
+        """Wait until all tasks that run now have come to their end by themselves."""
+        if tasks := set(self._tasks):
+            await asyncio.wait(tasks)
+
     def cancel(self) -> None:
         """Ask all tasks to end, without waiting for it."""
         for task in self._tasks:

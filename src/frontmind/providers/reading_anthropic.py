@@ -40,7 +40,10 @@ def read_anthropic(body: JsonDict, read: ReadMessages | None = None) -> Blocks:
             blocks.tool(f"tools[{index}]", tool, _tool_name(tool))
     for place, tool in searches:
         blocks.tool(place, tool, _tool_name(tool), Area.SYSTEM)
-    _content(blocks, Spot(Area.SYSTEM, "system", "system"), body.get("system") or [], "")
+    system = Spot(Area.SYSTEM, "system", "system")
+    with blocks.message(body.get("system"), system) as is_new:
+        if is_new:
+            _content(blocks, system, body.get("system") or [], "")
     for index, item in enumerate(require_list(body.get("messages"), "messages")):
         message = require_object(item, f"messages[{index}]")
         role = str(message.get("role", ""))

@@ -69,8 +69,10 @@ class Blocks:
         self._read = read
 
     @contextmanager
-    def message(self, message: JsonDict, spot: Spot) -> Iterator[bool]:
-        """Read a message, unless it is known: then its blocks are added, and there is nothing to do."""
+    def message(self, message: object, spot: Spot) -> Iterator[bool]:
+        """Read a message, or what else stands in one place, unless it is known: then its blocks are added, and there
+        is nothing to do.
+        """
         known = None if self._read is None else self._read.blocks(message, spot)
         if known is not None:
             self.items += known
@@ -83,6 +85,11 @@ class Blocks:
 
     def tool(self, place: str, definition: JsonDict, name: str, area: Area = Area.TOOLS) -> None:
         """A tool definition; its marker is taken from it."""
+        with self.message(definition, Spot(area, place, "tools")) as is_new:
+            if is_new:
+                self._tool(place, definition, name, area)
+
+    def _tool(self, place: str, definition: JsonDict, name: str, area: Area) -> None:
         self.items.append(
             Block(
                 area,
@@ -122,14 +129,15 @@ class Blocks:
 
     def other(self, spot: Spot, kind: str, value: JsonDict, *, call_id: str = "", name: str = "") -> None:
         """A block that is no text; its marker is taken from it."""
+        plain = unmarked(value)
         self.items.append(
             Block(
                 spot.area,
                 spot.place,
                 spot.role,
                 kind,
-                canonical_json(unmarked(value)),
-                text=spoken(value),
+                canonical_json(plain),
+                text=spoken(plain),
                 message=spot.message,
                 name=_short(name),
                 marker=marker_of(value),

@@ -5,6 +5,7 @@ What is asked of a source may take long; whoever asks does so in the background.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -116,6 +117,45 @@ class SavedEmbedder:
 
     async def former(self, name: str) -> Embedder | None:
         return await self.open() if name == MiniLM.name else None
+
+
+class SharedEmbedder:
+    """One embedder for all who ask: opened when the first does, and lent to the others. What it opened is its own to
+    close, when nobody needs it any more.
+
+    Args:
+        source: where the embedder comes from. One that failed is asked again by whoever asks next.
+    """
+
+    def __init__(self, source: EmbedderSource) -> None:
+        self._source = source
+        self._opening = asyncio.Lock()
+        self._embedder: Embedder | None = None
+        self._former: dict[str, Embedder] = {}
+
+    async def open(self) -> Embedder | None:
+        async with self._opening:
+            if self._embedder is None:
+                self._embedder = await self._source.open()
+            return None if self._embedder is None else _Lent(self._embedder)
+
+    async def former(self, name: str) -> Embedder | None:
+        async with self._opening:
+            if name not in self._former:
+                found = await self._source.former(name)
+                if found is None:
+                    return None
+                self._former[name] = found
+            return _Lent(self._former[name])
+
+    async def close(self) -> None:
+        """Close what was opened; nothing that was lent can be used any more."""
+        async with self._opening:
+            opened = [*self._former.values(), *([] if self._embedder is None else [self._embedder])]
+            self._embedder = None
+            self._former.clear()
+        for embedder in opened:
+            await embedder.close()
 
 
 class _Lent:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Final, Protocol
 
-from frontmind.errors import Conflict, ModelError, ModelUnavailable, UsageError
+from frontmind.errors import Conflict, ModelError, ModelUnavailable, TurnsReplaced, UsageError
 from frontmind.recall.extraction import Extracted, ExtractedMemory, Extractor
 from frontmind.recall.extraction_prompt import said_by_person
 from frontmind.recall.linking import FactPlan
@@ -23,7 +23,7 @@ from frontmind.values.clock import Clock
 from frontmind.values.harmless import one_line
 from frontmind.values.memories import Extraction, LinkKind, Memory, MemoryOrigin, NewMemory
 from frontmind.values.passages import PassageKind
-from frontmind.values.records import Segment, Turn, TurnState
+from frontmind.values.records import Segment, Turn
 from frontmind.values.usage import Usage
 
 MOST_FAILURES: Final = 5
@@ -73,6 +73,7 @@ class Outcome(StrEnum):
     FAILED: the model failed; it is asked again when `FactKeeper.extract` is called later.
     WAITING: it failed not long ago, and was not asked.
     GIVEN_UP: it failed too often; only another model is asked again.
+    REPLACED: turns of it were replaced while the model read them; nothing is stored, and it may be asked again.
     """
 
     EXTRACTED = "extracted"
@@ -81,6 +82,7 @@ class Outcome(StrEnum):
     FAILED = "failed"
     WAITING = "waiting"
     GIVEN_UP = "given_up"
+    REPLACED = "replaced"
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,8 +165,8 @@ class FactKeeper:
         read in the transaction that stores its memories. One that has grown is read from where the last reading ended.
 
         Args:
-            turns: turns of the segment's conversation; those of other segments, and REFUSED ones, are passed over. An
-                OPEN one is read: what the person said counts, although nobody answered.
+            turns: turns of the segment's conversation; those of other segments, and REFUSED and REPLACED ones, are
+                passed over. An OPEN one is read: what the person said counts, although nobody answered.
 
         Returns:
             Also tells when the model failed; nothing is stored then but that it did.
@@ -189,7 +191,7 @@ class FactKeeper:
             return ExtractionReport(Outcome.FAILED, problem=one_line(str(error)))
         except ModelError as error:
             return await self._failed(replace(asked, failures=failures + 1, problem=one_line(str(error))))
-        return await self._keep(extracted, replace(asked, last=segment.last))
+        return await self._keep(extracted, replace(asked, last=segment.last), [turn.id for turn in read])
 
     async def due(self, segments: Sequence[Segment]) -> Sequence[Segment]:
         """Those of the segments that `extract` would ask the model about now."""
@@ -292,7 +294,7 @@ class FactKeeper:
         gone = extraction.failures >= MOST_FAILURES
         return ExtractionReport(Outcome.GIVEN_UP if gone else Outcome.FAILED, problem=extraction.problem)
 
-    async def _keep(self, extracted: Extracted, extraction: Extraction) -> ExtractionReport:
+    async def _keep(self, extracted: Extracted, extraction: Extraction, read: Sequence[int]) -> ExtractionReport:
         noted = replace(
             extraction,
             kept=extraction.kept + len(extracted.candidates),
@@ -304,7 +306,10 @@ class FactKeeper:
             merged = await self._planned(plan, extracted.candidates)
             changes = plan.changes()
             try:
-                added = await self._store.change_memories(changes, noted.at, extraction=noted)
+                added = await self._store.change_memories(changes, noted.at, extraction=noted, told_by=read)
+            except TurnsReplaced:
+                problem = "turns were replaced while the model read them; nothing of it is kept"
+                return ExtractionReport(Outcome.REPLACED, problem=problem, usage=extracted.usage)
             except Conflict:
                 if (await self._progress(noted.conversation, noted.segment)).last >= noted.last:
                     return ExtractionReport(Outcome.ALREADY)
@@ -380,7 +385,7 @@ def _standing(before: Extraction, segment: Segment, model: str, now: datetime) -
 
 def _belongs(turn: Turn, segment: Segment) -> bool:
     place = (turn.conversation, turn.segment)
-    return place == (segment.conversation, segment.number) and turn.state is not TurnState.REFUSED
+    return place == (segment.conversation, segment.number) and turn.state.counts
 
 
 def _require_text(text: str) -> None:

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import lru_cache
 from itertools import pairwise
 from typing import Final, NamedTuple
 
@@ -93,6 +94,10 @@ class Evidence:
     in_period: bool
 
 
+_folded: Final = lru_cache(maxsize=4096)(folded)
+"""Of passages: the same ones are candidates again and again, and a passage never changes."""
+
+
 class _Reading(NamedTuple):
     # What a candidate has of the query: indices of words, and lines.
     found: frozenset[int]
@@ -155,7 +160,7 @@ def _readings(query: str, words: tuple[QueryWord, ...], candidates: Sequence[Can
 
 
 def _reading(finder: Finder, asked: frozenset[str], when: bool, passage: Passage) -> _Reading:
-    text = folded(passage.text)
+    text = _folded(passage.text)
     occurrences = finder.occurrences(text)
     pairs = [
         word
@@ -173,7 +178,7 @@ def _reading(finder: Finder, asked: frozenset[str], when: bool, passage: Passage
                 said += 1
     return _Reading(
         found=frozenset([word for _, _, word in occurrences]),
-        around=finder.words(folded(passage.context)),
+        around=finder.words(_folded(passage.context)),
         pairs=frozenset(pairs),
         speaker=speaker,
         said=said,

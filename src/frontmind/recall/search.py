@@ -24,6 +24,7 @@ from frontmind.recall.search_indexes import SearchIndexes
 from frontmind.stores.protocols import Store
 from frontmind.values.memories import Memory
 from frontmind.values.passages import Hit, Passage, PassageKind, Recollection
+from frontmind.values.records import Document
 
 BEFORE_WEIGHT: Final = 0.6
 """What a find counts that only the query together with what was said before leads to: it stays below what the query
@@ -66,17 +67,18 @@ class Recall:
         Args:
             now: the moment of asking, in the person's zone.
             kinds: what is searched.
-            excluded: ids of passages that are left out.
+            excluded: ids of exchanges that are left out.
             since: nothing that is older.
             until: nothing from this moment on.
         """
 
-        documents = PromptDocuments(await self._store.documents() if PassageKind.DOCUMENT in kinds else ())
+        in_prompt, counted = await self._counted(kinds, excluded)
+        documents = PromptDocuments(in_prompt if PassageKind.DOCUMENT in kinds else ())
 
         def shows(passage: Passage) -> bool:
             return not documents.show(passage)
 
-        hits, memories = await self._ranked((query,), now, kinds, excluded, shows, Period(since, until))
+        hits, memories = await self._ranked((query,), now, counted, excluded, shows, Period(since, until))
         found: list[Recollection] = []
         for hit in hits:
             memory = memories.get(hit.passage.ref) if hit.passage.kind is PassageKind.MEMORY else None
@@ -101,28 +103,48 @@ class Recall:
         Args:
             least: the score from which on a find counts.
             before: what was said right before the query; it helps to understand it, and counts less.
+            excluded: ids of exchanges that are left out.
         """
-        documents = PromptDocuments(await self._store.documents())
+        in_prompt, counted = await self._counted(tuple(PassageKind), excluded)
+        documents = PromptDocuments(in_prompt)
 
         def shows(passage: Passage) -> bool:
             return not documents.show(passage) and not documents.hold_back(passage)
 
         wordings = (query, f"{before}\n{query}") if before else (query,)
-        hits, memories = await self._ranked(wordings, now, tuple(PassageKind), excluded, shows)
+        hits, memories = await self._ranked(wordings, now, counted, excluded, shows)
         certain = [hit for hit in hits if hit.score >= least][: 4 * limit]
         found = await holding(self._store, self._store, certain, memories, now)
         return await with_linked(self._store, distinct(found, limit=limit, across=True), now)
+
+    async def _counted(
+        self, kinds: Collection[PassageKind], excluded: Collection[int]
+    ) -> tuple[Sequence[Document], Mapping[PassageKind, int]]:
+        """The documents, and how many passages there are of each kind, all read at once."""
+        most = _COUNTED + len(excluded)
+        counting = asyncio.gather(*(self._store.count_passages(kind, most=most) for kind in kinds))
+        documents, counts = await asyncio.gather(self._store.documents(), counting)
+        return documents, dict(zip(kinds, counts, strict=True))
 
     async def _ranked(
         self,
         wordings: Sequence[str],
         now: datetime,
-        kinds: Collection[PassageKind],
+        counted: Mapping[PassageKind, int],
         excluded: Collection[int],
         shows: Callable[[Passage], bool],
         period: Period = EVER,
     ) -> tuple[list[Hit], Mapping[int, Memory]]:
-        """Everything that was found, best first, and the memories among it by id."""
+        """Everything that was found, best first, and the memories among it by id.
+
+        Args:
+            counted: how many passages there are of each kind that is searched.
+        """
+        # Most searches of a young conversation end here: all that was said stands in its window.
+        left = {PassageKind.EXCHANGE: len(excluded)}
+        searched = [kind for kind in PassageKind if counted.get(kind, 0) > left.get(kind, 0)]
+        if not searched:
+            return [], {}
         search = CandidateSearch(
             self._store,
             self._indexes,
@@ -132,22 +154,15 @@ class Recall:
             period=period,
             shows=shows,
         )
-        searched = [kind for kind in PassageKind if kind in kinds]
-        found, counted = await asyncio.gather(
-            asyncio.gather(*(search.of(kind) for kind in searched)),
-            asyncio.gather(*(self._count(kind) for kind in searched)),
-        )
+        found = await asyncio.gather(*(search.of(kind) for kind in searched))
         candidates = [candidate for of_kind in found for candidate in of_kind]
-        hits = _hits(candidates, wordings, now, dict(zip(searched, counted, strict=True)))
+        hits = _hits(candidates, wordings, now, {kind: min(count, _COUNTED) for kind, count in counted.items()})
         refs = [hit.passage.ref for hit in hits if hit.passage.kind is PassageKind.MEMORY]
         memories = await self._store.memories(sorted(set(refs))) if refs else ()
         weights = await importances(self._store, memories, now) if memories else {}
         hits = [_weighted(hit, weights) for hit in hits]
         hits.sort(key=lambda hit: (-hit.score, hit.passage.id))
         return hits, {memory.id: memory for memory in memories}
-
-    async def _count(self, kind: PassageKind) -> int:
-        return 0 if kind is PassageKind.DOCUMENT else await self._store.count_passages(kind, most=_COUNTED)
 
 
 def _hits(

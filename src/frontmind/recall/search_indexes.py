@@ -131,7 +131,8 @@ class SearchIndexes:
         missing = [text for text in dict.fromkeys(texts) if text not in known]
         if missing:
             try:
-                rows = await asyncio.wait_for(serving.embedder.embed(missing, query=True), self._patience)
+                async with asyncio.timeout(self._patience):
+                    rows = await serving.embedder.embed(missing, query=True)
             except (ModelError, TimeoutError) as error:
                 if self._serving is serving:
                     self._rest(serving, error, now)
@@ -216,7 +217,8 @@ class SearchIndexes:
         if self._opened.is_set():
             return
         try:
-            await asyncio.wait_for(self._opened.wait(), self._patience)
+            async with asyncio.timeout(self._patience):
+                await self._opened.wait()
         except TimeoutError:
             # It may have to be fetched first; no further search waits for that.
             self._opened.set()

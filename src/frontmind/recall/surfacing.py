@@ -6,6 +6,7 @@ is shown, in a budget of tokens. Which of the memories the reply took up is note
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -37,6 +38,7 @@ EXCERPT: Final = 500
 _MOST: Final = 8
 _BEFORE_LENGTH: Final = 600
 _LOOKED_BACK: Final = 5
+_LOOKED_BACK_OVER_REPLACED: Final = 100
 _REMEMBERED_TURNS: Final = 8
 
 
@@ -77,13 +79,11 @@ class Surfacing:
             return []
         if (latest := await self._latest_of(context)) is not None:
             return latest
+        before, excluded = await asyncio.gather(
+            self._before(context), self._store.passages_since(context.conversation, context.window_start)
+        )
         found = await self._recall.surface(
-            context.message,
-            now=context.now,
-            limit=_MOST,
-            least=self._least,
-            before=await self._before(context),
-            excluded=await self._store.passages_since(context.conversation, context.window_start),
+            context.message, now=context.now, limit=_MOST, least=self._least, before=before, excluded=excluded
         )
         shown = self._fitting(found, context)
         self._remember(context, shown)
@@ -121,9 +121,15 @@ class Surfacing:
         previous = context.previous_message_at
         if previous is None or context.now - previous >= self._pause:
             return ""
-        turns = await self._store.turns(context.conversation, since=max(1, context.turn - _LOOKED_BACK))
-        earlier = [turn for turn in turns if turn.number < context.turn and turn.state is TurnState.DONE]
-        return _said(earlier[-1]) if earlier else ""
+        for looked_back in (_LOOKED_BACK, _LOOKED_BACK_OVER_REPLACED):
+            since = max(1, context.turn - looked_back)
+            turns = await self._store.turns(context.conversation, since=since, until=context.turn - 1)
+            earlier = [turn for turn in turns if turn.state is TurnState.DONE]
+            if earlier:
+                return _said(earlier[-1])
+            if all(turn.state is not TurnState.REPLACED for turn in turns):
+                break
+        return ""
 
     def _fitting(self, found: Sequence[Recollection], context: TurnContext) -> list[Recollection]:
         """The finds as they are shown, whole ones, as many as the budget has room for."""

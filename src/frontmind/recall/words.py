@@ -145,8 +145,22 @@ def folded(text: str) -> str:
     if text.isascii():
         return text.lower()
     parts = unicodedata.normalize("NFKD", text)
-    return unicodedata.normalize("NFC", "".join(part for part in parts if not unicodedata.combining(part))).lower()
+    return unicodedata.normalize("NFC", parts if parts.isascii() else parts.translate(_WITHOUT_MARKS)).lower()
 
+
+class _Marks(dict[int, int | None]):
+    """What becomes of a character when the marks are taken out; filled by the characters that come."""
+
+    _MOST: Final = 20_000
+
+    def __missing__(self, character: int) -> int | None:
+        if len(self) >= self._MOST:
+            self.clear()
+        self[character] = None if unicodedata.combining(chr(character)) else character
+        return self[character]
+
+
+_WITHOUT_MARKS: Final = _Marks()
 
 # In C where PyStemmer is installed, which the library looks for itself.
 _OF_THREAD: Final = threading.local()

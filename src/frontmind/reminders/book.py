@@ -45,12 +45,16 @@ class Announcement:
     delivery: Delivery
 
     def line(self, now: datetime) -> str:
-        """The notice, on one line; the text in it is as the person wrote it."""
+        """The notice, on one line, with the reminder's id; the text in it is as the person wrote it."""
+        return f"Reminder r{self.reminder.id}: {self.words(now)}"
+
+    def words(self, now: datetime) -> str:
+        """The notice without the id, on one line."""
         missed = self.delivery.missed
         count = f"{missed:,}" if missed <= MOST_MISSED else f"more than {MOST_MISSED:,}"
         earlier = f"; {count} earlier {'time was' if missed == 1 else 'times were'} missed" if missed else ""
         due = describe_slot(self.delivery.slot, self.reminder.zone, now)
-        return f"Reminder r{self.reminder.id}: {' '.join(self.reminder.text.split())} (due {due}{earlier})"
+        return f"{' '.join(self.reminder.text.split())} (due {due}{earlier})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +81,8 @@ class Imported:
 class ReminderBook:
     """The reminders of one person.
 
-    Every method that is given an id raises `UsageError` where there is no reminder with it.
+    Every method that is given an id raises `UsageError` where there is no reminder with it; one that is given a version
+    raises `Conflict` where another one holds.
     """
 
     def __init__(self, store: ReminderStore, clock: Clock) -> None:
@@ -118,7 +123,7 @@ class ReminderBook:
         """The reminders that are not done, or all of them, by id."""
         return await (self._store.reminders() if include_done else self._store.active_reminders())
 
-    async def complete(self, reminder_id: int, slot: Slot | None = None) -> Reminder:
+    async def complete(self, reminder_id: int, slot: Slot | None = None, *, version: int | None = None) -> Reminder:
         """Complete the slot that is open; a reminder that comes once, or for the last time, is done.
 
         Args:
@@ -145,17 +150,17 @@ class ReminderBook:
                 raise _completed_just_now(reminder, now)
             return following
 
-        stored = await self._change(reminder_id, complete)
+        stored = await self._change(reminder_id, complete, version)
         self._completed_at[reminder_id] = now.astimezone(UTC)
         return stored
 
-    async def snooze(self, reminder_id: int, until: Slot) -> Reminder:
+    async def snooze(self, reminder_id: int, until: Slot, *, version: int | None = None) -> Reminder:
         """Put it off to a later time.
 
         Raises:
             UsageError: it is done, or the time has passed or is before it is due.
         """
-        return await self._change(reminder_id, lambda reminder: snoozed(reminder, until, self._clock.now()))
+        return await self._change(reminder_id, lambda reminder: snoozed(reminder, until, self._clock.now()), version)
 
     async def change(
         self,
@@ -166,6 +171,7 @@ class ReminderBook:
         rrule: str | None = None,
         exdates: tuple[Slot, ...] = (),
         zone: str | None = None,
+        version: int | None = None,
     ) -> Reminder:
         """Change what is given; see `frontmind.reminders.changes.changed`.
 
@@ -176,6 +182,7 @@ class ReminderBook:
         return await self._change(
             reminder_id,
             lambda reminder: changed(reminder, now, text=text, due=due, rrule=rrule, exdates=exdates, zone=zone),
+            version,
         )
 
     async def delete(self, reminder_id: int) -> Reminder:
@@ -231,9 +238,12 @@ class ReminderBook:
                 due = found
         return None
 
-    async def _change(self, reminder_id: int, change: Callable[[Reminder], Reminder]) -> Reminder:
+    async def _change(self, reminder_id: int, change: Callable[[Reminder], Reminder], version: int | None) -> Reminder:
         for _ in range(_ATTEMPTS):
-            new = change(await self._store.reminder(reminder_id))
+            present = await self._store.reminder(reminder_id)
+            if version is not None and present.version != version:
+                raise Conflict(f"r{reminder_id} was changed meanwhile; read it again")
+            new = change(present)
             try:
                 return await self._store.save_reminder(new)
             except Conflict:

@@ -11,20 +11,24 @@ A store belongs to one owner and finds nothing of another's: whose a row is deci
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import date, datetime, timedelta
 from typing import Protocol
 
 from frontmind.stores.ledger_protocol import LedgerStore
+from frontmind.stores.people_protocol import SettingsStore
 from frontmind.stores.recall_protocols import MemoryStore, PassageStore, VectorStore
+from frontmind.stores.thread_protocol import ThreadStore
 from frontmind.values.imports import ImportedTurn
 from frontmind.values.message import Message
 from frontmind.values.records import (
     Completion,
+    ConversationOverview,
     Delivery,
     Document,
     DocumentVersion,
+    Line,
     NewReminder,
     Reminder,
     Segment,
@@ -32,6 +36,7 @@ from frontmind.values.records import (
     Sent,
     Step,
     Turn,
+    TurnState,
     WindowOpening,
 )
 from frontmind.window.canonical import Json
@@ -40,6 +45,34 @@ from frontmind.window.canonical import Json
 class ConversationStore(Protocol):
     """Conversations, their turns and segments. A conversation exists as soon as it is named."""
 
+    async def conversations(
+        self, *, newest: int | None = None, before: tuple[datetime, str] | None = None
+    ) -> Sequence[ConversationOverview]:
+        """The conversations that have a turn which counts, the one with the newest message first, ties by name.
+
+        Args:
+            newest: at most so many.
+            before: ``last_at`` and name of one in this order: only those behind it.
+        """
+        ...
+
+    async def set_line(self, conversation: str, numbers: Collection[int]) -> None:
+        """Let the turns with these numbers be what was said: of the others, those that are OPEN or DONE become
+        REPLACED; those of these that were REPLACED become what they were. To be called under the turn's lock.
+
+        A window that began behind a turn that changes begins at the first turn again, and the summary of a segment
+        with such a turn is forgotten: both tell of what was said before. Memories that were extracted from a turn stay
+        as they are: the person told them.
+
+        Raises:
+            UsageError: the conversation has no turn of one of the numbers, or it is REFUSED. Nothing is changed.
+        """
+        ...
+
+    async def line(self, conversation: str) -> Mapping[int, TurnState]:
+        """The state of each turn of the conversation, by number, in order. Far less than `turns` reads."""
+        ...
+
     def turn_lock(self, conversation: str) -> AbstractAsyncContextManager[None]:
         """Held while a turn runs: one turn at a time per conversation, across tasks and processes.
 
@@ -47,11 +80,26 @@ class ConversationStore(Protocol):
         """
         ...
 
-    async def begin_turn(self, conversation: str, message: Message, at: datetime, *, segment_pause: timedelta) -> Turn:
+    async def begin_turn(
+        self,
+        conversation: str,
+        message: Message,
+        at: datetime,
+        *,
+        segment_pause: timedelta,
+        line: Line | None = None,
+    ) -> Turn:
         """Accept a user message: store it as a new OPEN turn and return that.
 
         The turn opens a new segment when the conversation has none, or when the newest message that was not stored
-        after ``at`` is at least ``segment_pause`` older; otherwise it joins the newest segment.
+        after ``at`` is at least ``segment_pause`` older; otherwise it joins the newest segment. What is REPLACED does
+        not count.
+
+        Args:
+            line: what was said in front of it, as `set_line` and `import_turns` make it so; None for what it is.
+
+        Raises:
+            UsageError: as in `set_line`. Nothing is changed.
         """
         ...
 
@@ -93,9 +141,9 @@ class ConversationStore(Protocol):
     async def segments(
         self, conversation: str, *, before: int | None = None, newest: int | None = None
     ) -> Sequence[Segment]:
-        """The segments that have at least one turn which is not REFUSED, by number.
+        """The segments that have at least one turn which is OPEN or DONE, by number.
 
-        A REFUSED turn counts in none of their fields: its message must not come back to the model as a title.
+        Another turn counts in none of their fields: its message must not come back to the model as a title.
 
         Args:
             before: turns from this number on do not count; None counts all.
@@ -205,14 +253,15 @@ class DocumentStore(Protocol):
         at: datetime,
         *,
         by: str = "person",
+        enable: bool | None = None,
         source: str | None = None,
         expected: int | None = None,
     ) -> Document:
-        """Store a text under the name, as a new version unless it is the text that holds anyway; a new document is
-        enabled, and so is one that a person puts again.
+        """Store a text under the name, as a new version unless it is the text that holds anyway.
 
         Args:
             by: who wrote it: "person", "assistant" or "file".
+            enable: whether it is enabled from now on; None leaves that as it is, and a new document enabled.
             source: the file that it follows; None leaves that as it is.
             expected: the version that must hold; 0 for none, None for any.
 
@@ -310,6 +359,8 @@ class Store(
     RequestStore,
     TextStore,
     LedgerStore,
+    ThreadStore,
+    SettingsStore,
     Protocol,
 ):
     """Everything that the assistant keeps for one owner."""

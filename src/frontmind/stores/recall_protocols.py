@@ -34,14 +34,23 @@ class MemoryStore(Protocol):
         ...
 
     async def change_memories(
-        self, changes: MemoryChanges, at: datetime, *, extraction: Extraction | None = None
+        self,
+        changes: MemoryChanges,
+        at: datetime,
+        *,
+        extraction: Extraction | None = None,
+        told_by: Collection[int] = (),
     ) -> Sequence[Memory]:
         """Carry out all of the changes, and note how far the extraction of a segment has come with them.
+
+        Args:
+            told_by: the ids of the turns that the changes were read from.
 
         Returns:
             Those that were added, in their order.
 
         Raises:
+            TurnsReplaced: a turn of ``told_by`` is REFUSED or REPLACED. Nothing is changed.
             Conflict: a stored memory has another version than the changed one, one that is named is gone, there is one
                 newer than ``changes.newest``, or the segment was read as far already (when the extraction failed:
                 further). Nothing is changed.

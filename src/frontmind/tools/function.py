@@ -16,7 +16,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import to_jsonable_python
 
 from frontmind.errors import RunError, UsageError
-from frontmind.tools.schema import arguments_model, explain, read_docstring, schema_text
+from frontmind.tools.schema import describe, explain
 from frontmind.tools.threads import ToolThreads
 from frontmind.tools.tool import DEFAULT_TIME_LIMIT, InvalidArguments, ToolOutput
 from frontmind.values.harmless import one_line
@@ -151,14 +151,13 @@ def tool(
             raise UsageError(f"{own!r} cannot be the name of a tool; use 1 to 64 letters, digits, _ and -")
         if time_limit <= 0:
             raise UsageError(f"the time limit of {own!r} is {time_limit:g} s; give it more than none")
-        description, described = read_docstring(function, own)
-        model = arguments_model(function, own, described)
+        described = describe(function, own)
         return FunctionTool(
             function=function,
-            definition=Tool(own, parameters=schema_text(model, own), description=description),
+            definition=Tool(own, parameters=described.schema, description=described.description),
             time_limit=time_limit,
-            summary=one_line(summary or description.partition("\n")[0], SUMMARY_LIMIT),
-            arguments=model,
+            summary=one_line(summary or described.description.partition("\n")[0], SUMMARY_LIMIT),
+            arguments=described.arguments,
         )
 
     return make if function is None else make(function)

@@ -106,6 +106,17 @@ class ToolRunner:
         except asyncio.CancelledError as error:
             raise ToolsCancelled(await despite_cancelling(self._break_off(calls, running))) from error
 
+    async def take_results(self, results: Sequence[ToolResult]) -> list[ToolResult]:
+        """Results of tools that somebody else has run, made as fit and harmless as those of calls that are run here.
+
+        Raises:
+            StoreError: an oversized result could not be saved.
+        """
+        inputs, moment = self._taken_inputs(), self._clock.now()
+        outputs = (ToolOutput(result.text, result.is_error, result.attachments) for result in results)
+        observed = [(with_fitting_attachments(output, inputs, self._attachment_limit), moment) for output in outputs]
+        return await self._made_fit([result.call_id for result in results], observed, self._step_limit)
+
     async def _break_off(
         self, calls: Sequence[ToolCall], running: Sequence[asyncio.Task[_Observed]]
     ) -> list[ToolResult]:
@@ -155,20 +166,25 @@ class ToolRunner:
     async def _fit(self, calls: Sequence[ToolCall], running: Sequence[asyncio.Task[_Observed]]) -> list[ToolResult]:
         refused = self._refused(calls[len(running) :])
         observed = [None if task.cancelled() else task.result() for task in running]
+        total = self._step_limit - sum(len(result.text) for result in refused)
+        return await self._made_fit([call.id for call in calls[: len(running)]], observed, max(0, total)) + refused
+
+    async def _made_fit(
+        self, call_ids: Sequence[str], observed: Sequence[_Observed | None], total: int
+    ) -> list[ToolResult]:
         guarded = self._guarded() if callable(self._guarded) else self._guarded
         sizes = [measure(one[0].text, self._result_limit, guarded=guarded) if one else len(LOST) for one in observed]
-        total = self._step_limit - sum(len(result.text) for result in refused)
-        limit = share(sizes, each=self._result_limit, total=max(0, total))
+        limit = share(sizes, each=self._result_limit, total=total)
         results = []
-        for call, one in zip(calls, observed, strict=False):
+        for call_id, one in zip(call_ids, observed, strict=True):
             if one is None:
-                results.append(ToolResult(call.id, LOST, is_error=True))
+                results.append(ToolResult(call_id, LOST, is_error=True))
                 continue
             output, moment = one
             prepared = prepare(output.text, moment, limit, guarded=guarded)
             reference = await self._save(output.text) if prepared.omitted and self._save is not None else None
-            results.append(ToolResult(call.id, close(prepared, reference), output.is_error, output.attachments))
-        return results + refused
+            results.append(ToolResult(call_id, close(prepared, reference), output.is_error, output.attachments))
+        return results
 
     def _refused(self, calls: Sequence[ToolCall]) -> list[ToolResult]:
         why = f"{_NOT_RUN}: at most {self._calls_limit} calls in one step; call it again where it is still needed"
@@ -176,8 +192,11 @@ class ToolRunner:
             why = _NOT_RUN
         return [ToolResult(call.id, why, is_error=True) for call in calls]
 
+    def _taken_inputs(self) -> frozenset[str] | None:
+        return self._inputs() if callable(self._inputs) else self._inputs
+
     async def _run(self, tool: RunnableTool, arguments: Mapping[str, Json]) -> ToolOutput:
-        inputs = self._inputs() if callable(self._inputs) else self._inputs
+        inputs = self._taken_inputs()
         try:
             output: object = await tool.run(arguments)
             if not isinstance(output, ToolOutput) or not isinstance(output.text, str):

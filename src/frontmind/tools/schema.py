@@ -8,8 +8,11 @@ from __future__ import annotations
 import inspect
 import re
 import typing
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from types import CodeType, FunctionType, MethodType, NoneType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import docstring_parser
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
@@ -25,6 +28,64 @@ _PARAMETER_KINDS = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.K
 # What stands under these keywords are values or named schemas, where "title" is not a keyword.
 _VALUES = frozenset({"default", "const", "enum", "examples"})
 _NAMED_SCHEMAS = frozenset({"properties", "patternProperties", "$defs", "dependentSchemas"})
+_PLAIN = (NoneType, bool, int, float, str)
+_of_codes: WeakKeyDictionary[CodeType, dict[object, Described]] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """What a model is told of a function.
+
+    Attributes:
+        description: its docstring without the arguments.
+        arguments: checks what the model passes.
+        schema: the JSON schema of the arguments.
+    """
+
+    description: str
+    arguments: type[BaseModel]
+    schema: str
+
+
+def describe(function: Callable[..., Any], name: str) -> Described:
+    """What the signature and docstring say.
+
+    It is found out once for functions that differ in what they enclose, or are bound to, alone: each assistant of a
+    process makes its tools of the same ones.
+
+    Raises:
+        UsageError: in all the ways of `read_docstring`, `arguments_model` and `schema_text`.
+    """
+    written = function.__func__ if isinstance(function, MethodType) else function
+    if not isinstance(written, FunctionType) or hasattr(written, "__wrapped__"):
+        return _described(function, name)
+    defaults = (*(written.__defaults__ or ()), *(written.__kwdefaults__ or {}).values())
+    shape = _shape(written)
+    if shape is None or not all(type(default) in _PLAIN for default in defaults):
+        return _described(function, name)
+    # Two codes are equal where they say the same, wherever they stand.
+    known = _of_codes.setdefault(written.__code__, {})
+    key = (name, function is written, *shape)
+    if key not in known:
+        known[key] = _described(function, name)
+    return known[key]
+
+
+def _shape(function: FunctionType) -> tuple[Hashable, ...] | None:
+    """What functions of equal code are told apart by; None where that cannot be said."""
+    try:
+        hints = typing.get_type_hints(function, include_extras=True)
+        hash(shape := tuple(hints.items()))
+    except (NameError, TypeError, AttributeError):
+        return None
+    # Hints may be equal and yet be told in another order: Literal["a", "b"] and Literal["b", "a"].
+    return (shape, repr(hints), repr((function.__defaults__, function.__kwdefaults__)), function.__doc__)
+
+
+def _described(function: Callable[..., Any], name: str) -> Described:
+    description, said = read_docstring(function, name)
+    model = arguments_model(function, name, said)
+    return Described(description, model, schema_text(model, name))
 
 
 def read_docstring(function: Callable[..., Any], name: str) -> tuple[str, dict[str, str]]:

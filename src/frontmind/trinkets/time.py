@@ -16,7 +16,7 @@ class TimeManager(EventAwareTrinket):
     author = Author.APPLICATION
     tells_its_time = True
 
-    def generate_content(self, context: TurnContext) -> str:
+    async def generate_content(self, context: TurnContext) -> str:
         now = context.now
         lines = [f"It is {now:%A}, {now.day} {now:%B %Y}, {now:%H:%M} ({describe_zone(now)})."]
         if context.previous_message_at is not None:

@@ -5,11 +5,12 @@ All moments are aware; the store keeps them in UTC and gives them back in UTC.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from enum import StrEnum
 
+from frontmind.values.imports import ImportedTurn
 from frontmind.values.message import Message
 from frontmind.values.parts import Notice
 from frontmind.values.usage import Usage
@@ -21,11 +22,19 @@ class TurnState(StrEnum):
     OPEN: accepted, no reply yet. A process that died leaves its turn in this state.
     DONE: answered; the turn is part of the history.
     REFUSED: the provider will never take this message; it is kept, and no longer sent.
+    REPLACED: the person went on from an earlier place; it is kept with its reply, if it has one, and no longer sent,
+    searched or counted.
     """
 
     OPEN = "open"
     DONE = "done"
     REFUSED = "refused"
+    REPLACED = "replaced"
+
+    @property
+    def counts(self) -> bool:
+        """Whether a turn in this state is part of what was said: one that is OPEN or DONE."""
+        return self in (TurnState.OPEN, TurnState.DONE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +63,9 @@ class Sent:
         head: stands for all that was in front of the conversation (`prefix_identity`); empty where nobody noted it.
         framing: the name of the framing that it was sent in; empty where nobody noted it.
         ttl: the lifetime that was asked for what is cached, as in `FramingChoice.ttl`.
+        caller_tools: the names of the tools that the program that asked carries out itself, sorted. A step without
+            results that calls one of them waits for that program, and nothing of it was run.
+        framing_reason: why it was framed so, in one line; empty where that is what the model's profile says.
     """
 
     notices: tuple[Notice, ...] = ()
@@ -63,6 +75,8 @@ class Sent:
     system: tuple[SentSection, ...] = ()
     framing: str = ""
     ttl: str = ""
+    caller_tools: tuple[str, ...] = ()
+    framing_reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +107,7 @@ class Turn:
         number: counts from 1 within its conversation, without gaps.
         segment: the number of the segment it belongs to, counting from 1 within its conversation.
         user: the message as it was accepted.
-        reply: the assistant's message; None unless ``state`` is DONE.
+        reply: the assistant's message; None unless ``state`` is DONE, or was before it was REPLACED.
         asked_at, answered_at: when each of the two was stored.
         request: the hash of the (last) request that was sent for it.
         model: the model's name as it was chosen.
@@ -120,6 +134,21 @@ class Turn:
     system_fingerprint: Mapping[str, str] = field(default_factory=dict)
     sent: Sent | None = None
     steps: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What was said in front of a new turn.
+
+    Attributes:
+        numbers: those of the turns that the conversation has of it.
+        imports: exchanges that were had elsewhere; they are stored behind those turns.
+        source: who brings them along.
+    """
+
+    numbers: Collection[int]
+    imports: tuple[ImportedTurn, ...] = ()
+    source: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +225,25 @@ class Segment:
     first: int = 0
     last: int = 0
     summary: SegmentSummary | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationOverview:
+    """A conversation in a list of them. Turns that are REFUSED or REPLACED count in none of its fields.
+
+    Attributes:
+        title: that of its first segment.
+        started_at, last_at: when its first message was accepted, and its last message or reply stored.
+        turns: how many turns it has.
+        last: the number of its last turn.
+    """
+
+    name: str
+    title: str
+    started_at: datetime
+    last_at: datetime
+    turns: int
+    last: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,6 +68,12 @@ class History(Sequence[Message]):
         longer._length = self._length + len(messages)
         return longer
 
+    def until(self, length: int) -> History:
+        """The history of its first ``length`` messages, which end with a reply. What was worked out is not again."""
+        shorter = History.__new__(History)
+        shorter._shared, shorter._length = self._shared, length
+        return shorter
+
     def require_new_calls(self, messages: Sequence[Message], what: str, *, offset: int = 0) -> None:
         """Check that no tool call of these messages has an id that this history or another of them has.
 

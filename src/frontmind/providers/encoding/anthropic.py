@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from frontmind.errors import UsageError
 from frontmind.providers.encoding.dialect import DEFAULT_TTL, Head, JsonDict, own_data
-from frontmind.providers.encoding.text import wire_call_id, wire_json, wire_text
+from frontmind.providers.encoding.text import wire_call_id, wire_json, wire_schema, wire_text
 from frontmind.providers.profiles.profile import Profile
 from frontmind.values.parts import (
     Document,
@@ -90,7 +90,7 @@ def _tool(tool: AnyTool) -> JsonDict:
         if tool.wire != WIRE:
             raise UsageError(f"the tool {tool.name!r} is one of the format {tool.wire}; leave it out")
         return dict(parse_json(tool.data))
-    spelled: JsonDict = {"name": wire_text(tool.name), "input_schema": wire_json(parse_json(tool.parameters))}
+    spelled: JsonDict = {"name": wire_text(tool.name), "input_schema": wire_schema(tool.parameters)}
     if tool.description is not None:
         spelled["description"] = wire_text(tool.description)
     if tool.strict is not None:

@@ -14,7 +14,7 @@ from typing import Any, Final
 from frontmind.errors import UsageError
 from frontmind.providers.encoding.anthropic import AnthropicDialect, tool_input
 from frontmind.providers.encoding.dialect import DEFAULT_TTL, Head, JsonDict, documents_of, own_data
-from frontmind.providers.encoding.text import wire_call_id, wire_json, wire_text
+from frontmind.providers.encoding.text import wire_call_id, wire_schema, wire_text
 from frontmind.providers.profiles.profile import Profile
 from frontmind.values.parts import (
     Document,
@@ -161,7 +161,7 @@ def _tool(tool: AnyTool) -> JsonDict:
         if tool.wire != WIRE:
             raise UsageError(f"the tool {tool.name!r} is one of the format {tool.wire}; leave it out")
         return dict(parse_json(tool.data))
-    spec: JsonDict = {"name": wire_text(tool.name), "inputSchema": {"json": wire_json(parse_json(tool.parameters))}}
+    spec: JsonDict = {"name": wire_text(tool.name), "inputSchema": {"json": wire_schema(tool.parameters)}}
     if tool.description:
         spec["description"] = wire_text(tool.description)
     if tool.strict is not None:

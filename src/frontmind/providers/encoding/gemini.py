@@ -12,7 +12,7 @@ from typing import Final
 from frontmind.errors import UsageError
 from frontmind.providers.encoding.anthropic import tool_input
 from frontmind.providers.encoding.dialect import Head, JsonDict, own_data
-from frontmind.providers.encoding.text import wire_json, wire_text
+from frontmind.providers.encoding.text import wire_json, wire_schema, wire_text
 from frontmind.providers.profiles.profile import Profile
 from frontmind.values.parts import (
     Document,
@@ -151,7 +151,7 @@ def _tools(tools: Sequence[AnyTool]) -> list[JsonDict]:
 
 
 def _declaration(name: str, description: str | None, parameters: str) -> JsonDict:
-    declared: JsonDict = {"name": wire_text(name), "parametersJsonSchema": wire_json(parse_json(parameters))}
+    declared: JsonDict = {"name": wire_text(name), "parametersJsonSchema": wire_schema(parameters)}
     if description is not None:
         declared["description"] = wire_text(description)
     return declared

@@ -18,7 +18,7 @@ from frontmind.providers.encoding.openai_parts import (
     own_tool,
     refuse_spoken_file,
 )
-from frontmind.providers.encoding.text import wire_json, wire_text
+from frontmind.providers.encoding.text import wire_schema, wire_text
 from frontmind.providers.profiles.profile import MarkerKind, Profile
 from frontmind.values.parts import (
     Document,
@@ -32,7 +32,6 @@ from frontmind.values.parts import (
     Voice,
 )
 from frontmind.values.tool import AnyTool, ProviderTool
-from frontmind.window.canonical import parse_json
 from frontmind.window.framing import FramedMessage
 
 WIRE: Final = "openai_chat"
@@ -204,7 +203,7 @@ def _call(call: ToolCall) -> JsonDict:
 def _tool(tool: AnyTool) -> JsonDict:
     if isinstance(tool, ProviderTool):
         return own_tool(tool, WIRE)
-    function: JsonDict = {"name": wire_text(tool.name), "parameters": wire_json(parse_json(tool.parameters))}
+    function: JsonDict = {"name": wire_text(tool.name), "parameters": wire_schema(tool.parameters)}
     if tool.description is not None:
         function["description"] = wire_text(tool.description)
     if tool.strict is not None:

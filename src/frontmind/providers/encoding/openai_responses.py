@@ -18,7 +18,7 @@ from frontmind.providers.encoding.openai_parts import (
     own_tool,
     refuse_spoken_file,
 )
-from frontmind.providers.encoding.text import wire_json, wire_text
+from frontmind.providers.encoding.text import wire_schema, wire_text
 from frontmind.providers.profiles.profile import MarkerKind, Profile
 from frontmind.values.parts import (
     Document,
@@ -33,7 +33,6 @@ from frontmind.values.parts import (
     Voice,
 )
 from frontmind.values.tool import AnyTool, ProviderTool
-from frontmind.window.canonical import parse_json
 from frontmind.window.framing import FramedMessage
 
 WIRE: Final = "openai_responses"
@@ -195,7 +194,7 @@ def _tool(tool: AnyTool) -> JsonDict:
     spelled: JsonDict = {
         "type": "function",
         "name": wire_text(tool.name),
-        "parameters": wire_json(parse_json(tool.parameters)),
+        "parameters": wire_schema(tool.parameters),
         "strict": tool.strict,
     }
     if tool.description is not None:

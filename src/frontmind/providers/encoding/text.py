@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from functools import lru_cache
 from typing import Any
 
 from frontmind.errors import UsageError
-from frontmind.window.canonical import digest
+from frontmind.window.canonical import digest, parse_json
 
 _SURROGATES = re.compile("[\ud800-\udbff][\udc00-\udfff]|[\ud800-\udfff]")
 
@@ -30,6 +31,21 @@ def wire_json(value: Any) -> Any:
         raise UsageError(
             "a tool's schema, or what a tool was called with, is nested too deeply to be sent; leave it out"
         ) from error
+
+
+@lru_cache(maxsize=512)
+def wire_schema(parameters: str) -> dict[str, Any]:
+    """The schema of a tool's arguments as it goes over the wire; the same object for the same text, so nobody changes
+    it: the tools are in every request of every conversation.
+
+    Args:
+        parameters: the schema as a JSON text.
+
+    Raises:
+        UsageError: it is nested so deeply that it cannot be written.
+    """
+    schema: dict[str, Any] = wire_json(parse_json(parameters))
+    return schema
 
 
 def wire_call_id(asked: str, allowed: re.Pattern[str]) -> str:

@@ -127,6 +127,8 @@ def to_sent(sent: Sent) -> StoredText:
             "system": [[section.name, section.text, section.cache_policy] for section in sent.system],
             "framing": sent.framing,
             "ttl": sent.ttl,
+            **({"caller_tools": list(sent.caller_tools)} if sent.caller_tools else {}),
+            **({"framing_reason": sent.framing_reason} if sent.framing_reason else {}),
         }
     )
 
@@ -140,7 +142,8 @@ def from_sent(stored: StoredText) -> Sent:
             digests = {str(name): str(value) for name, value in sections.items()}
             system = tuple(SentSection(*section) for section in fields.get("system", ()))
             layout = (str(fields.get("framing", "")), str(fields.get("ttl", "")))
-            return Sent(parts, digests, start, head, system, *layout)
+            callers = tuple(str(name) for name in fields.get("caller_tools", ()))
+            return Sent(parts, digests, start, head, system, *layout, callers, str(fields.get("framing_reason", "")))
     raise ValueError("this JSON does not say what was sent")
 
 

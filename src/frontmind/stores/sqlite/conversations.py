@@ -24,18 +24,21 @@ from frontmind.stores.sqlite.codec import (
     to_sent,
     to_text,
 )
+from frontmind.stores.sqlite.lines import set_line
 from frontmind.stores.sqlite.passage_making import index_elsewhere, index_turn
 from frontmind.values.imports import ImportedTurn
 from frontmind.values.message import Message
 from frontmind.values.passages import NewPassage
 from frontmind.values.records import (
     Completion,
+    Line,
     Sent,
     Step,
     Turn,
     TurnState,
     WindowOpening,
 )
+from frontmind.values.titles import title
 from frontmind.values.usage import Usage
 
 IMPORT_PAUSE: Final = timedelta(minutes=60)
@@ -43,6 +46,9 @@ IMPORT_PAUSE: Final = timedelta(minutes=60)
 
 LARGEST_NUMBER: Final = 2**63 - 1
 """No turn has a larger one."""
+
+MOMENT: Final = "max(asked_at, coalesce(answered_at, asked_at))"
+"""When a turn's last message was stored, spelled as the index by it spells it."""
 
 _BEHIND_ALL: Final = "A"
 """Sorts behind each moment as it is stored."""
@@ -71,17 +77,26 @@ def begin_turn(
     message: Message,
     at: datetime,
     segment_pause: timedelta,
+    line: Line | None,
 ) -> Turn:
-    """Accept a user message as a new OPEN turn."""
+    """Accept a user message as a new OPEN turn behind this line.
+
+    Raises:
+        UsageError: there is no such line.
+    """
+    if line is not None:
+        set_line(connection, owner, conversation, line.numbers)
+        if line.imports:
+            import_turns(connection, owner, conversation, line.imports, line.source)
     asked_at = to_moment(at)
     conversation_id = _enter(connection, owner, conversation)
     number, segment = _next_place(_end(connection, conversation_id, asked_at), at, segment_pause)
     turn_id = connection.execute(
         """
-        INSERT INTO turns (conversation, number, segment, state, asked_at, user_message)
-        VALUES (?, ?, ?, ?, ?, ?)
+        INSERT INTO turns (conversation, number, segment, state, asked_at, title, user_message)
+        VALUES (?, ?, ?, ?, ?, ?, ?)
         """,
-        (conversation_id, number, segment, TurnState.OPEN.value, asked_at, to_message(message)),
+        (conversation_id, number, segment, TurnState.OPEN.value, asked_at, _title(message), to_message(message)),
     ).lastrowid
     connection.execute("INSERT OR IGNORE INTO active_days VALUES (?, ?)", (owner, at.date().isoformat()))
     return _turn_with(connection, turn_id or 0)
@@ -196,8 +211,9 @@ def import_turns(
         end = _End(number, segment, max(asked_at, answered_at))
         turn_id = connection.execute(
             """
-            INSERT INTO turns (conversation, number, segment, state, asked_at, user_message, answered_at, reply_message)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+            INSERT INTO turns
+                (conversation, number, segment, state, asked_at, title, user_message, answered_at, reply_message)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             (
                 conversation_id,
@@ -205,6 +221,7 @@ def import_turns(
                 segment,
                 TurnState.DONE.value,
                 asked_at,
+                _title(turn.user),
                 to_message(turn.user),
                 answered_at,
                 to_message(turn.reply),
@@ -244,18 +261,31 @@ def _home_of_imported(
 
 
 def _end(connection: sqlite3.Connection, conversation_id: int, by: str) -> _End:
-    """Where it ends. What was said after ``by`` does not count: the clock was wrong then, or is wrong now, and a pause
-    must be seen all the same.
+    """Where it ends; of what is REPLACED only the number counts. What was said after ``by`` does not count: the clock
+    was wrong then, or is wrong now, and a pause must be seen all the same.
     """
+    # Each is found at the end of an index: what this costs does not grow with the conversation.
     row = connection.execute(
-        """
-        SELECT max(number) AS number, max(segment) AS segment,
-               max(max(iif(asked_at <= :by, asked_at, ''), iif(answered_at <= :by, answered_at, ''))) AS newest
-        FROM turns WHERE conversation = :conversation
+        f"""
+        SELECT (SELECT max(number) FROM turns WHERE conversation = :conversation) AS number,
+               (
+                   SELECT segment FROM turns WHERE conversation = :conversation AND state <> :replaced
+                   ORDER BY segment DESC LIMIT 1
+               ) AS segment,
+               (
+                   SELECT {MOMENT} FROM turns
+                   WHERE conversation = :conversation AND state <> :replaced AND {MOMENT} <= :by
+                   ORDER BY {MOMENT} DESC LIMIT 1
+               ) AS newest,
+               (
+                   SELECT max(max(iif(asked_at <= :by, asked_at, ''), iif(answered_at <= :by, answered_at, '')))
+                   FROM turns WHERE conversation = :conversation AND state <> :replaced AND {MOMENT} > :by
+               ) AS half
         """,
-        {"by": by, "conversation": conversation_id},
+        {"by": by, "conversation": conversation_id, "replaced": TurnState.REPLACED.value},
     ).fetchone()
-    return _End() if row["number"] is None else _End(row["number"], row["segment"], row["newest"])
+    newest = max(row["newest"] or "", row["half"] or "")
+    return _End(row["number"] or 0, row["segment"] or 0, newest)
 
 
 def _refuse(connection: sqlite3.Connection, turn_id: int, *, because_of: int) -> None:
@@ -286,10 +316,14 @@ def _not_open(turn_id: int) -> UsageError:
     return UsageError(f"no open turn has the id {turn_id}; a turn is completed or refused once")
 
 
+def _title(message: Message) -> StoredText:
+    return to_text(title(message.text))
+
+
 @decoding("a turn")
 def _next_place(end: _End, at: datetime, segment_pause: timedelta) -> tuple[int, int]:
-    if not end.number:
-        return 1, 1
+    if not end.segment:
+        return end.number + 1, 1
     paused = bool(end.newest) and at - from_moment(end.newest) >= segment_pause
     return end.number + 1, end.segment + (1 if paused else 0)
 

@@ -37,6 +37,7 @@ def put_document(
     at: datetime,
     *,
     by: str,
+    enable: bool | None,
     source: str | None,
     expected: int | None,
 ) -> Document:
@@ -56,8 +57,8 @@ def put_document(
     if row is None or from_text(row["text"]) != text:
         _add_version(connection, document_id, holds or None, text, at, by)
         index_document(connection, document_id)
-    if by == "person":
-        connection.execute("UPDATE documents SET enabled = 1 WHERE id = ?", (document_id,))
+    if enable is not None:
+        connection.execute("UPDATE documents SET enabled = ? WHERE id = ?", (enable, document_id))
     if source is not None:
         connection.execute("UPDATE documents SET source = ? WHERE id = ?", (to_text(source), document_id))
     return _existing(connection, owner, name)

@@ -83,6 +83,11 @@ class LookingSession:
     def close(self) -> None:
         """Nothing is held between two reads."""
 
+    @property
+    def beside(self) -> None:
+        """None: nobody writes, so nobody waits."""
+        return None
+
     def _read_once(self, work: Callable[[sqlite3.Connection], T], activity: _Activity) -> T:
         mode = "mode=ro&immutable=1" if activity is _Activity.NONE else "mode=ro"
         with closing(connect(f"{self.path.as_uri()}?{mode}", self.busy_seconds)) as connection:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import date, datetime
 
-from frontmind.errors import Conflict, UsageError
+from frontmind.errors import Conflict, TurnsReplaced, UsageError
 from frontmind.stores.sqlite.codec import (
     StoredText,
     decoding,
@@ -31,6 +31,7 @@ from frontmind.values.memories import (
     NewMemory,
 )
 from frontmind.values.passages import PassageKind
+from frontmind.values.records import TurnState
 
 
 def add_memories(
@@ -71,14 +72,17 @@ def change_memories(
     changes: MemoryChanges,
     at: datetime,
     extraction: Extraction | None,
+    told_by: Collection[int],
 ) -> Sequence[Memory]:
     """Carry out all of the changes, and note how far an extraction has come.
 
     Raises:
+        TurnsReplaced: a turn that they were read from no longer counts.
         Conflict: a stored memory was changed or removed, one that must not be was added, or the segment was read
             meanwhile.
         UsageError: a negative id stands for no memory, or the segment is not there.
     """
+    _require_counting(connection, owner, told_by)
     if changes.newest is not None:
         _require_no_newer(connection, owner, changes.newest)
     there = _those_there(connection, owner, changes)
@@ -113,6 +117,19 @@ def change_memories(
     if extraction is not None:
         _note_extraction(connection, owner, extraction)
     return [memory_of(connection, owner, memory_id) for memory_id in added]
+
+
+def _require_counting(connection: sqlite3.Connection, owner: StoredText, turn_ids: Collection[int]) -> None:
+    wanted = json.dumps(sorted(set(turn_ids)))
+    (counting,) = connection.execute(
+        """
+        SELECT count(*) FROM turns JOIN conversations ON conversations.id = turns.conversation
+        WHERE turns.id IN (SELECT value FROM json_each(?)) AND conversations.owner = ? AND turns.state IN (?, ?)
+        """,
+        (wanted, owner, TurnState.OPEN.value, TurnState.DONE.value),
+    ).fetchone()
+    if counting < len(set(turn_ids)):
+        raise TurnsReplaced("turns that this was read from were replaced meanwhile; read the conversation again")
 
 
 def extractions(connection: sqlite3.Connection, owner: StoredText) -> Sequence[Extraction]:

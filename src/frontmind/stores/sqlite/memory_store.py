@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import date, datetime
 
 from frontmind.stores.sqlite import memories as stored
@@ -30,10 +30,17 @@ class SqliteMemories:
         return await self._database.read(lambda db: stored.memories(db, self._owner, ids))
 
     async def change_memories(
-        self, changes: MemoryChanges, at: datetime, *, extraction: Extraction | None = None
+        self,
+        changes: MemoryChanges,
+        at: datetime,
+        *,
+        extraction: Extraction | None = None,
+        told_by: Collection[int] = (),
     ) -> Sequence[Memory]:
         """Carry out all of the changes or none; the added ones come back."""
-        return await self._database.write(lambda db: stored.change_memories(db, self._owner, changes, at, extraction))
+        return await self._database.write(
+            lambda db: stored.change_memories(db, self._owner, changes, at, extraction, told_by)
+        )
 
     async def extractions(self) -> Sequence[Extraction]:
         """How far the extraction of each segment has come, by conversation and segment."""

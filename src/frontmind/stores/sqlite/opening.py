@@ -11,13 +11,13 @@ import stat
 import time
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import Final, TypeVar
 
 from frontmind.errors import StoreError
-from frontmind.stores.sqlite.connection import transaction
+from frontmind.stores.sqlite.connection import Session, transaction
 from frontmind.stores.sqlite.failures import is_busy, shown, unusable
 from frontmind.stores.sqlite.passage_making import rebuild_passages
 from frontmind.stores.sqlite.schema import APPLICATION_ID, MIGRATIONS, PASSAGES_VERSION, SCHEMA_VERSION
@@ -98,9 +98,14 @@ def check_version(version: int, name: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class WritingSession:
-    """A database that is open for reading and writing."""
+    """A database that is open for reading and writing.
+
+    Attributes:
+        beside: opens another session that only reads; None for a database in memory.
+    """
 
     connection: sqlite3.Connection
+    beside: Callable[[], Session] | None = None
 
     def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         return transaction(self.connection, "BEGIN", work)
@@ -128,7 +133,8 @@ def open_for_writing(path: Path, name: str, busy_seconds: float) -> WritingSessi
     elif not os.access(path, os.W_OK):
         # SQLite would open it for reading, and leave the files of its log behind.
         raise unusable(name, "may not be written to")
-    return _prepared(connect(f"{path.as_uri()}?mode=rwc", busy_seconds), name, busy_seconds)
+    session = _prepared(connect(f"{path.as_uri()}?mode=rwc", busy_seconds), name, busy_seconds)
+    return replace(session, beside=lambda: WritingSession(connect(f"{path.as_uri()}?mode=rw", busy_seconds)))
 
 
 def _prepared(connection: sqlite3.Connection, name: str, busy_seconds: float) -> WritingSession:

@@ -1,7 +1,7 @@
 """The tables, as numbered migrations. Data only: `opening` runs them.
 
 A migration that was released is never edited; a change is a new one at the end. ANY columns hold what
-`codec.to_text` gives. The segments have no table: which turns of one are REFUSED can change, and its title
+`codec.to_text` gives. The segments have no table: which turns of one count can change, and its title
 and its times with that. They run without the check of foreign keys, because a table that others refer to can only be
 rebuilt without it.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Final
 
 from frontmind.stores.sqlite.ledger_tables import LEDGER
+from frontmind.stores.sqlite.line_tables import LINES
 
 APPLICATION_ID: Final = int.from_bytes(b"FrMd")
 """Stands in the header of every file of ours (`PRAGMA application_id`)."""
@@ -380,6 +381,7 @@ MIGRATIONS: Final = (
     (*_STEPS, *_RECURRENCE, *_OWNERS),
     (*_PASSAGES, *_MEMORIES, *_SEGMENTS),
     LEDGER,
+    LINES,
 )
 """Migration ``i`` leads from version ``i`` to ``i + 1``; each is the statements of one transaction."""
 

@@ -22,7 +22,7 @@ from frontmind.values.titles import title
 _BEHIND_ALL: Final = 2**63 - 1
 _MADE_BY_TURNS: Final = """
     FROM turns JOIN conversations ON conversations.id = turns.conversation
-    WHERE conversations.owner = :owner AND conversations.name = :name AND turns.state <> :refused
+    WHERE conversations.owner = :owner AND conversations.name = :name AND turns.state IN (:open, :done)
         AND +turns.number < :before
 """
 # The plus keeps SQLite at the index by segments, which covers all of this; there is another one by numbers.
@@ -31,7 +31,7 @@ _MADE_BY_TURNS: Final = """
 def segments(
     connection: sqlite3.Connection, owner: StoredText, conversation: str, before: int | None, newest: int | None
 ) -> Sequence[Segment]:
-    """The segments as their turns that are not REFUSED make them, by number; turns from ``before`` on do not count.
+    """The segments as their turns that are OPEN or DONE make them, by number; turns from ``before`` on do not count.
 
     Args:
         newest: only so many, the newest; None for all.
@@ -42,7 +42,7 @@ def segments(
 
 
 def count_segments(connection: sqlite3.Connection, owner: StoredText, conversation: str, before: int | None) -> int:
-    """How many segments the turns in front of ``before`` make that are not REFUSED."""
+    """How many segments the turns in front of ``before`` make that are OPEN or DONE."""
     found = connection.execute(
         f"SELECT count(*) FROM (SELECT 1 {_MADE_BY_TURNS} GROUP BY turns.conversation, turns.segment)",
         _chosen(owner, conversation, before),
@@ -101,7 +101,8 @@ def _chosen(owner: StoredText, conversation: str, before: int | None) -> dict[st
     return {
         "owner": owner,
         "name": to_text(conversation),
-        "refused": TurnState.REFUSED.value,
+        "open": TurnState.OPEN.value,
+        "done": TurnState.DONE.value,
         "before": _BEHIND_ALL if before is None else before,
     }
 
@@ -126,7 +127,8 @@ def _read(
     rows = connection.execute(
         f"""
         SELECT kept.segment, kept.turns, kept.ended_at, kept.opening AS first, kept.last,
-               opening.asked_at AS started_at, opening.user_message,
+               opening.asked_at AS started_at, opening.title AS opening_title,
+               iif(opening.title IS NULL, opening.user_message, NULL) AS user_message,
                summaries.title, summaries.text, summaries.author, summaries.made_at
         FROM (
             SELECT turns.conversation, turns.segment, count(*) AS turns, min(turns.number) AS opening,
@@ -145,6 +147,12 @@ def _read(
     return [_segment(row, conversation) for row in rows]
 
 
+def opening_title(row: sqlite3.Row) -> str:
+    """The title that a message gives: stored with it, or, from before that was done, made of the message."""
+    stored = row["opening_title"]
+    return title(from_message(row["user_message"]).text) if stored is None else from_text(stored)
+
+
 @decoding("a segment")
 def _segment(row: sqlite3.Row, conversation: str) -> Segment:
     summary = None
@@ -158,7 +166,7 @@ def _segment(row: sqlite3.Row, conversation: str) -> Segment:
     return Segment(
         conversation=conversation,
         number=row["segment"],
-        title=title(from_message(row["user_message"]).text) if summary is None else summary.title,
+        title=opening_title(row) if summary is None else summary.title,
         started_at=from_moment(row["started_at"]),
         ended_at=from_moment(row["ended_at"]),
         turns=row["turns"],

@@ -15,10 +15,12 @@ from typing import Final
 from frontmind.stores.sqlite import conversations, documents, passages, requests, segments, vectors
 from frontmind.stores.sqlite import reminders as stored_reminders
 from frontmind.stores.sqlite import texts as stored_texts
+from frontmind.stores.sqlite.account_store import SqliteAccounts
 from frontmind.stores.sqlite.codec import from_text, to_text
 from frontmind.stores.sqlite.connection import Database
 from frontmind.stores.sqlite.failures import unusable
 from frontmind.stores.sqlite.ledger_store import SqliteLedger
+from frontmind.stores.sqlite.line_store import SqliteLines
 from frontmind.stores.sqlite.locks import TurnLocks
 from frontmind.stores.sqlite.looking import open_for_looking
 from frontmind.stores.sqlite.memory_store import SqliteMemories
@@ -31,6 +33,7 @@ from frontmind.values.records import (
     Delivery,
     Document,
     DocumentVersion,
+    Line,
     NewReminder,
     Reminder,
     Segment,
@@ -48,7 +51,7 @@ IN_MEMORY: Final = ":memory:"
 _BUSY: Final = timedelta(seconds=10)
 
 
-class SqliteStore(SqliteMemories, SqliteLedger):
+class SqliteStore(SqliteMemories, SqliteLedger, SqliteLines):
     """A `Store` in one SQLite file, which several processes can use at once. Made by one of its class methods."""
 
     def __init__(self, database: Database, locks: TurnLocks, owner: str = "") -> None:
@@ -96,6 +99,10 @@ class SqliteStore(SqliteMemories, SqliteLedger):
         """The store of another owner in the same database. Closing either closes both."""
         return SqliteStore(self._database, self._locks, owner)
 
+    def accounts_of_database(self) -> SqliteAccounts:
+        """The accounts of the same database, whosever store this is. Closing the store closes them."""
+        return SqliteAccounts(self._database)
+
     async def close(self) -> None:
         """Finish what was accepted and let go of the database."""
         await self._database.close()
@@ -111,10 +118,12 @@ class SqliteStore(SqliteMemories, SqliteLedger):
         """Held while a turn runs: one turn at a time per conversation, across tasks and processes."""
         return self._locks.hold(f"{self._lock_prefix}{conversation}")
 
-    async def begin_turn(self, conversation: str, message: Message, at: datetime, *, segment_pause: timedelta) -> Turn:
-        """Accept a user message: store it as a new OPEN turn and return that."""
+    async def begin_turn(
+        self, conversation: str, message: Message, at: datetime, *, segment_pause: timedelta, line: Line | None = None
+    ) -> Turn:
+        """Accept a user message: store it as a new OPEN turn behind this line and return that."""
         return await self._database.write(
-            lambda db: conversations.begin_turn(db, self._owner, conversation, message, at, segment_pause)
+            lambda db: conversations.begin_turn(db, self._owner, conversation, message, at, segment_pause, line)
         )
 
     async def begin_step(self, turn_id: int, step: Step, *, sent: Sent) -> Turn:
@@ -136,7 +145,7 @@ class SqliteStore(SqliteMemories, SqliteLedger):
     async def segments(
         self, conversation: str, *, before: int | None = None, newest: int | None = None
     ) -> Sequence[Segment]:
-        """The segments that have at least one turn which is not REFUSED, by number; as if ``before`` were to come."""
+        """The segments that have at least one turn which is OPEN or DONE, by number; as if ``before`` were to come."""
         return await self._database.read(lambda db: segments.segments(db, self._owner, conversation, before, newest))
 
     async def count_segments(self, conversation: str, *, before: int | None = None) -> int:
@@ -218,12 +227,15 @@ class SqliteStore(SqliteMemories, SqliteLedger):
         at: datetime,
         *,
         by: str = "person",
+        enable: bool | None = None,
         source: str | None = None,
         expected: int | None = None,
     ) -> Document:
         """Store a text under the name, as a new version unless it is the text that holds anyway."""
         return await self._database.write(
-            lambda db: documents.put_document(db, self._owner, name, text, at, by=by, source=source, expected=expected)
+            lambda db: documents.put_document(
+                db, self._owner, name, text, at, by=by, enable=enable, source=source, expected=expected
+            )
         )
 
     async def documents(self) -> Sequence[Document]:

@@ -1,0 +1,1 @@
+"""The HTTP edge: an API, APIs that other programs' clients know, and a page."""
