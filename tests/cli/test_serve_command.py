@@ -238,6 +238,14 @@ def test_a_server_that_runs_asks_for_keys_when_the_first_account_is_added(
         assert running.client.get("/api/me", headers=headers).json()["name"] == "anna"
 
 
+def test_a_host_that_no_name_can_have_is_said_on_one_line(frontmind: Run, tmp_path: Path) -> None:
+    db = str(tmp_path / "mind.db")
+    assert frontmind("user", "add", "anna", "--db", db).returncode == 0
+    ended = frontmind("serve", "--host", "a..b", "--model", "echo", "--db", db)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr == "frontmind: 'a..b' is no name of a host; pass another with --host\n"
+
+
 def test_a_port_that_is_in_use_is_named(frontmind: Run, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = str(other.getsockname()[1])

@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 
 from frontmind.providers.protocol import Request
 from frontmind.providers.scripted import ScriptedModel
-from frontmind.server.compat.threads import thread_key
-from frontmind.values.message import user
+from frontmind.server.compat.asked import asked_of
+from frontmind.server.compat.threads import thread_key, thread_keys
+from frontmind.values.message import Message, Role, assistant, user
+from frontmind.values.parts import Image, Text
 from frontmind.values.records import TurnState
 from frontmind.window.canonical import canonical_json
 from server.compat_bench import messages_of
@@ -256,3 +258,14 @@ def test_a_key_goes_by_the_words_and_not_by_the_space_between(parent: str, said:
     assert key == thread_key(parent, f" {said}\r\n", "\n\n".join(replied.split()) + " ")
     assert key != thread_key(parent, f"{said} more", replied)
     assert key != thread_key(key, said, replied)
+
+
+def test_the_same_words_beside_another_picture_are_another_thread() -> None:
+    def key(picture: Image | None) -> str:
+        asked = (Text("What is it?"), *((picture,) if picture else ()))
+        messages = [Message(Role.USER, asked), assistant("A cat."), user("And now?")]
+        return thread_keys(asked_of(messages), previous="")[-1]
+
+    keys = [key(None), *(key(Image("image/png", data)) for data in ("AAAA", "BBBB")), key(Image("image/gif", "AAAA"))]
+    assert len(set(keys)) == 4
+    assert key(Image("image/png", "AAAA")) == keys[1]

@@ -234,14 +234,16 @@ def listen(host: str, port: int) -> list[socket.socket]:
         for family, address in dict.fromkeys((family, place[:2]) for family, _, _, _, place in places):
             chosen = found[0].getsockname()[1] if found else port
             found.append(_listener(family, (str(address[0]), chosen)))
-    except OSError as error:
+    except (OSError, UnicodeError) as error:
         for each in found:
             each.close()
         raise _unusable(host, port, error) from error
     return found
 
 
-def _unusable(host: str, port: int, error: OSError) -> UsageError:
+def _unusable(host: str, port: int, error: OSError | UnicodeError) -> UsageError:
+    if isinstance(error, UnicodeError):
+        return UsageError(f"{host!r} is no name of a host; pass another with --host")
     reason = "is in use" if error.errno == errno.EADDRINUSE else f"cannot be used ({error.strerror or error})"
     return UsageError(f"port {port} of {host} {reason}; pass another with --port or --host")
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from frontmind.server.compat.errors import RequestProblem
 from frontmind.values.message import Message, Role
 from frontmind.values.parts import Part, Text, ToolCall, ToolResult, is_blank_text
+from frontmind.window.canonical import digest
 from frontmind.window.normalise import OPENING_PLACEHOLDER
 
 _NO_WORDS = "(The reply has no words.)"
@@ -20,7 +21,7 @@ class Exchange:
     Attributes:
         user: what the person said; without parts where the assistant began.
         reply: all that was said in reply, the traffic of tools in words.
-        said: the person's texts alone.
+        said: the person's texts, and what stands for each file: by it the client's account is recognised.
         replied: the assistant's texts alone.
     """
 
@@ -128,9 +129,14 @@ def _exchange(messages: Sequence[Message], added: Iterable[Part] = ()) -> Exchan
             if answered and isinstance(part, Text) and part.text.strip():
                 reply.append(part if message.role is Role.ASSISTANT else Text(f"(the user added: {part.text})"))
     kept = tuple(part for part in asked if not is_blank_text(part))
-    said = "\n\n".join(part.text for part in (*asked, *later) if isinstance(part, Text))
+    said = "\n\n".join(_stands_for(part) for part in (*asked, *later))
     words = tuple(reply) or ((Text(_NO_WORDS),) if answered else ())
     return Exchange(Message(Role.USER, kept), Message(Role.ASSISTANT, words), said, "\n\n".join(replied))
+
+
+def _stands_for(part: Part) -> str:
+    """What tells this part from any other. The same words beside another picture are another question."""
+    return part.text if isinstance(part, Text) else f"({digest(repr(part).encode(errors='backslashreplace'))})"
 
 
 def _as_words(part: ToolCall | ToolResult) -> str:
