@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-from collections.abc import AsyncIterator, Callable
-from dataclasses import replace
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -26,9 +26,10 @@ from frontmind.providers.protocol import Finished, Request, StreamEvent
 from frontmind.providers.reading import read_request
 from frontmind.providers.scripted import ScriptedModel
 from frontmind.values.calls import Cause
-from frontmind.values.message import Message
+from frontmind.values.imports import ImportedTurn
+from frontmind.values.message import Message, assistant, user
 from frontmind.values.parts import ToolCall, ToolResult
-from frontmind.values.records import Turn, TurnState
+from frontmind.values.records import Line, Turn, TurnState
 from frontmind.values.tool import Tool
 from frontmind.window.canonical import canonical_json
 from support import EVERY_WAY, Bench, HandClock, bench, calling, playing, remember, selected
@@ -140,6 +141,71 @@ async def test_only_a_turn_that_is_there_can_be_replaced_and_nothing_is_changed(
                 await bench_.mind.builder.preview("other", replaces=number)
         assert await states(bench_) == [DONE, TurnState.OPEN]
         assert (await bench_.orchestrator.continue_turn([ToolResult("c1", "x")], caller=caller)).reply == "sunny"
+
+
+@dataclass
+class Elsewhere:
+    """The place behind the first turn and an exchange that was had elsewhere.
+
+    Attributes:
+        states: those that it was asked with.
+        taken_by: the turns that it was told of.
+    """
+
+    states: list[TurnState] = field(default_factory=list)
+    taken_by: list[Turn] = field(default_factory=list)
+
+    async def line(self, states: Mapping[int, TurnState]) -> Line:
+        self.states = list(states.values())
+        at = HandClock().now()
+        brought = ImportedTurn("key", user("vier"), at, assistant("from elsewhere"), at)
+        return Line([1], (brought,), "api")
+
+    async def taken(self, turn: Turn) -> None:
+        self.taken_by.append(turn)
+
+
+async def test_a_turn_begins_behind_what_its_place_says_and_the_place_is_told_before_anybody() -> None:
+    place = Elsewhere()
+
+    def accepted(event: TurnEvent) -> None:
+        assert [turn.number for turn in place.taken_by] == [4]
+
+    async with bench(ScriptedModel(["one.", "two.", "three."])) as bench_:
+        await talk(bench_, "eins", "zwei")
+        report = await bench_.orchestrator.run_turn("drei", place=place, on_event=accepted)
+        request = whole(await bench_.store.load_request(report.request))
+        turns = await bench_.store.turns("main")
+    assert place.states == [DONE, DONE]
+    assert [(turn.user.text, turn.state) for turn in turns] == [
+        ("eins", DONE),
+        ("zwei", REPLACED),
+        ("vier", DONE),
+        ("drei", DONE),
+    ]
+    assert [word in request for word in ("one.", "two.", "from elsewhere")] == [True, False, True]
+
+
+async def test_a_turn_that_is_cancelled_while_it_is_accepted_is_accepted() -> None:
+    place = Elsewhere()
+    events: list[TurnEvent] = []
+    async with bench(ScriptedModel(["one."])) as bench_:
+        await talk(bench_, "eins")
+        cancelling = asyncio.get_running_loop().create_future()
+
+        def accepting() -> None:
+            asyncio.get_running_loop().call_soon(running.cancel)
+            cancelling.set_result(None)
+
+        running = asyncio.create_task(
+            bench_.orchestrator.run_turn("drei", place=place, on_accepting=accepting, on_event=events.append)
+        )
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        assert cancelling.done()
+        newest = (await bench_.store.turns("main"))[-1]
+    assert (newest.user.text, newest.state) == ("drei", TurnState.OPEN)
+    assert [event.turn for event in events if isinstance(event, TurnAccepted)] == place.taken_by == [newest]
 
 
 async def test_a_turn_that_waits_for_its_caller_can_be_replaced_and_taken_up_again() -> None:

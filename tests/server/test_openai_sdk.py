@@ -596,6 +596,89 @@ async def test_a_request_that_is_sent_again_because_nothing_was_heard_is_not_ask
         assert len(await c.names()) == 2
 
 
+async def test_a_request_that_is_sent_again_while_it_waits_for_its_turn_is_said_once_and_not_where_all_gave_up() -> (
+    None
+):
+    held = asyncio.Event()
+    named = {"Frontmind-Conversation": "plans"}
+    async with clients(HeldModel(counting(), held)) as c:
+        model = c.served.hub.model
+        assert isinstance(model, HeldModel)
+        first = asyncio.create_task(say(c, ask("First"), extra_headers=named))
+        await model.spoke.wait()
+        impatient = c.openai.with_options(max_retries=2, timeout=httpx2.Timeout(20, read=0.3))
+        with pytest.raises(openai.APITimeoutError):
+            await impatient.chat.completions.create(messages=[ask("Nobody waits")], model=MODEL, extra_headers=named)
+        while c.served.hub.waiting(c.served.person(), "plans") > 1:
+            await asyncio.wait({first}, timeout=0.01)
+
+        async def send(attempt: int) -> str:
+            return await say(c, ask("Second"), extra_headers={**named, "X-Stainless-Retry-Count": str(attempt)})
+
+        attempts = []
+        for attempt in range(3):
+            attempts.append(asyncio.create_task(send(attempt)))
+            while c.served.hub.waiting(c.served.person(), "plans") < 2:
+                await asyncio.wait({first}, timeout=0.01)
+        # The line of the first attempt breaks.
+        attempts[0].cancel()
+        await asyncio.wait({attempts[0]})
+        held.set()
+        await first
+        assert await attempts[1] == await attempts[2] == "Reply 2, in words."
+        assert await c.said("plans") == [("First", "Reply 1, in words."), ("Second", "Reply 2, in words.")]
+        assert len(await c.store.turns("plans")) == 2
+
+
+async def test_a_key_of_the_client_stands_for_its_request_also_when_that_was_answered() -> None:
+    async with clients(counting()) as c:
+        for key, expected in (("k1", 1), ("k1", 1), ("k2", 2), ("k1", 1)):
+            header = {"Idempotency-Key": key, "Frontmind-Conversation": "plans"}
+            assert await say(c, ask("Pay"), extra_headers=header) == f"Reply {expected}, in words."
+        assert len(await c.store.turns("plans")) == 2
+
+
+async def test_branches_of_one_history_at_the_same_time_do_not_see_each_other() -> None:
+    sent: list[Request] = []
+    together = asyncio.Event()
+    script = counting()
+
+    def reply(request: Request) -> str:
+        sent.append(request)
+        return script(request)
+
+    async with clients(HeldModel(reply, together)) as c:
+        together.set()
+        first = await say(c, ask("Q1"))
+        together.clear()
+        branches = [f"BRANCH-{name}" for name in "abcd"]
+        asked = [asyncio.create_task(say(c, ask("Q1"), answer(first), ask(branch))) for branch in branches]
+        name = await c.only()
+        while c.served.hub.waiting(c.served.person(), name) < len(branches):
+            await asyncio.wait(asked, timeout=0.01)
+        together.set()
+        await asyncio.gather(*asked)
+        seen = [[each for each in branches if each in str(messages_of(request))] for request in sent[1:]]
+        assert sorted(seen) == [[branch] for branch in branches]
+        assert all(first in str(messages_of(request)) for request in sent[1:])
+        assert len(await c.line(name)) == 2
+
+
+async def test_a_server_that_ends_notes_the_threads_of_the_turns_that_it_lets_finish(tmp_path: Any) -> None:
+    db, held = str(tmp_path / "mind.db"), asyncio.Event()
+    async with clients(HeldModel(counting(), held), db=db) as c:
+        impatient = c.openai.with_options(max_retries=0, timeout=httpx2.Timeout(20, read=0.3))
+        with pytest.raises(openai.APITimeoutError):
+            await impatient.chat.completions.create(messages=[ask("Hello")], model=MODEL)
+        ending = asyncio.create_task(c.served.hub.shut_down(30))
+        await asyncio.wait({ending}, timeout=0.01)
+        held.set()
+        await ending
+    async with clients(lambda _: "Next.", db=db) as c:
+        await say(c, ask("Hello"), answer("Reply 1, in words."), ask("More"))
+        assert await c.said(await c.only()) == [("Hello", "Reply 1, in words."), ("More", "Next.")]
+
+
 async def test_prompts_for_titles_are_answered_and_leave_no_conversation() -> None:
     title = "### Task:\nGenerate a title.\n### Chat History:\n<chat_history>\nUSER: Hello\n</chat_history>"
     async with clients(counting()) as c:

@@ -252,6 +252,24 @@ async def test_requests_for_one_thread_at_the_same_time_leave_one_line() -> None
         assert line == ["Hello", "One?", "And?"]
 
 
+async def test_what_two_requests_bring_along_at_the_same_time_is_stored_once() -> None:
+    count = 0
+
+    def script(_: Request) -> str:
+        nonlocal count
+        count += 1
+        return reply_of(count)
+
+    async with served(ScriptedModel(script)) as server:
+        client = Client(server, [])
+        thread, name = await client.ask((), "Hello")
+        await client.ask(thread, "Really?")
+        edited = (*thread, ("Really?", "No, as somebody edited it."))
+        await asyncio.gather(client.ask(edited, "One?"), client.ask(edited, "Two?"))
+        stored = sorted(turn.user.text for turn in await server.store.turns(name))
+        assert stored == ["Hello", "One?", "Really?", "Really?", "Two?"]
+
+
 @given(st.text(), st.text(), st.text())
 def test_a_key_goes_by_the_words_and_not_by_the_space_between(parent: str, said: str, replied: str) -> None:
     key = thread_key(parent, said, replied)

@@ -68,6 +68,16 @@ async def found(store: Store, words: str) -> list[int]:
 
 
 class TestLines:
+    async def test_the_state_of_each_turn_is_told_by_number(self, store: Store) -> None:
+        for text in ("one", "two", "three"):
+            await say(store, text)
+        await begin(store, "four")
+        await say(store, "elsewhere", conversation="second")
+        await store.set_line("main", [1, 3, 4])
+        states = await store.line("main")
+        assert list(states.items()) == [(1, DONE), (2, REPLACED), (3, DONE), (4, OPEN)]
+        assert await store.line("nothing") == await store.of("somebody else").line("main") == {}
+
     @pytest.mark.requirement("WEB-1")
     async def test_a_turn_that_was_replaced_is_kept_and_neither_counted_nor_found(self, store: Store) -> None:
         kept, other = await say(store, "Where do herons nest?", "In alders."), store.of("somebody else")
