@@ -96,6 +96,9 @@ async def test_the_main_bodies_have_examples_that_are_taken(document: dict[str, 
                 asked = path.replace("{conversation}", "main").replace("{name}", "house")
                 reply = await server.client.request(method, asked, json=example)
                 assert reply.is_success, (name, reply.text)
+                if reply.status_code == 202:
+                    # To its end: while the turn runs, its conversation cannot be looked at.
+                    assert (await server.client.get(reply.headers["location"])).is_success
         for method, path, operation in operations(document):
             if path.startswith("/v1/") and "requestBody" in operation:
                 body = operation["requestBody"]["content"]["application/json"]["example"]
