@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
+from frontmind.assistant.calls import acceptable, tool_calls
 from frontmind.assistant.report import TurnReport
 from frontmind.assistant.segment_titles import TitledSegments
 from frontmind.cli.session import Session
@@ -34,9 +35,9 @@ from frontmind.tools.results import clean
 from frontmind.tools.tool import RunnableTool, ToolOutput
 from frontmind.trinkets.markup import Element, escape, parse
 from frontmind.values.harmless import one_line
-from frontmind.values.message import Message, assistant, user
+from frontmind.values.message import Message, Role, assistant, user
 from frontmind.values.outline import clean_title, outline
-from frontmind.values.parts import ToolResult, Voice, part_text
+from frontmind.values.parts import ToolCall, ToolResult, Voice, part_text
 from frontmind.values.passages import exchange_passages
 from frontmind.values.records import Completion, WindowOpening
 from frontmind.values.section import HEADER, RULE, RULE_CHARACTER
@@ -553,7 +554,9 @@ async def test_the_name_of_a_tool_that_is_not_there_draws_no_section_and_no_rule
     for batch in batches(hostile(), count=40):
         report, request = await call_all([(text, {}) for text in batch], framing)
         assert {use.is_error for use in report.tools} == {True}
-        assert_harmless(report, request, [repr(one_line(text, 80)) for text in batch])
+        # It is told by the name under which its call stands in the history.
+        calls = tool_calls(acceptable(Message(Role.ASSISTANT, tuple(ToolCall("c1", text, "{}") for text in batch))))
+        assert_harmless(report, request, [repr(call.name) for call in calls])
         assert_no_authority(report, request)
 
 
