@@ -36,7 +36,7 @@ from frontmind.server.guards import Guards
 from frontmind.server.hub import Hub
 from frontmind.server.identity import Access
 from frontmind.server.keys import digest_of, hint_of, new_key
-from frontmind.server.limits import Limits
+from frontmind.server.limits import IDLE_SECONDS, Limits
 from frontmind.server.sessions import Setting
 from frontmind.stores.sqlite import SqliteStore
 from frontmind.values.clock import SystemClock
@@ -170,7 +170,14 @@ async def serve(path: Path, people: int) -> None:
     hub = Hub(Setting(store=store, model=TimedModel(), clock=clock), limits=Limits())
     app = build_app(hub, Guards(Access(store.accounts_of_database(), clock.now), hub.limits))
     config = uvicorn.Config(
-        app, log_config=None, access_log=False, proxy_headers=False, server_header=False, ws="none", backlog=_BACKLOG
+        app,
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        ws="none",
+        timeout_keep_alive=IDLE_SECONDS,
+        backlog=_BACKLOG,
     )
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
         listener.bind(("127.0.0.1", 0))

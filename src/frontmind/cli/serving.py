@@ -31,7 +31,7 @@ from frontmind.server.app import build_app
 from frontmind.server.guards import LOOPBACK_NAMES, Guards, allowed_hosts
 from frontmind.server.hub import Hub
 from frontmind.server.identity import Access
-from frontmind.server.limits import ONE_PERSON, Limits
+from frontmind.server.limits import IDLE_SECONDS, ONE_PERSON, Limits
 from frontmind.server.sessions import Setting
 from frontmind.stores.sqlite import SqliteStore
 from frontmind.values.clock import Clock, FixedClock, SystemClock
@@ -125,6 +125,7 @@ async def _serve(
                 lifespan="on",
                 ws="none",
                 timeout_graceful_shutdown=_CLOSING_SECONDS,
+                timeout_keep_alive=IDLE_SECONDS,
                 backlog=_BACKLOG,
             )
             server = Server(config, hub, where.grace, lambda: _greet(opened, where, listeners))

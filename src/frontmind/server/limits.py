@@ -11,6 +11,10 @@ from typing import Final
 
 from frontmind.server.errors import Problem
 
+IDLE_SECONDS: Final = 75
+"""How long a connection stays open without a call. Longer than what clients keep in their pools (5 seconds with httpx):
+who closes first at the same moment as the other sends, cuts off a call."""
+
 _MOST_BUCKETS: Final = 10_000
 
 
