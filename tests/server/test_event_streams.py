@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncIterator, MutableMapping
+from contextlib import ExitStack
 from typing import Any
 
 import httpx2
@@ -361,3 +362,15 @@ async def _until(response: httpx2.Response, count: int) -> AsyncIterator[Event]:
         count -= 1
         if not count:
             return
+
+
+def test_where_many_read_each_is_told_less_often() -> None:
+    pace = Pace(text=0.1)
+    with ExitStack() as readers:
+        for _ in range(80):
+            readers.enter_context(pace.reading())
+        assert pace.between == 0.1
+        for _ in range(120):
+            readers.enter_context(pace.reading())
+        assert pace.between == pytest.approx(0.25)
+    assert pace.between == 0.1

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import tzinfo
 from typing import Final
@@ -25,19 +26,37 @@ from frontmind.server.streams import PING, event_bytes
 TEXT_SECONDS: Final = 0.1
 """How often a reader is told more of the text: sooner than people notice, and each time costs the server a write."""
 
+_READERS_AT_PACE: Final = 80
+"""Where more read, each is told less often: a server that is busy with writes would hold up everything else."""
 
-@dataclass(frozen=True, slots=True)
+
 class Pace:
-    """How often something is said.
+    """How often the readers of one server are told something.
 
-    Attributes:
+    Args:
         ping: after so many seconds without an event, a line that says nothing.
-        text: so many seconds after some of the text, more of it is said; what has come meanwhile is one event. All
-            other events are said at once, with the text in front of them.
+        text: so many seconds after some of the text, more of it is said, and later where many read; what has come
+            meanwhile is one event. All other events are said at once, with the text in front of them.
     """
 
-    ping: float = 15.0
-    text: float = TEXT_SECONDS
+    def __init__(self, *, ping: float = 15.0, text: float = TEXT_SECONDS) -> None:
+        self.ping: Final = ping
+        self._text = text
+        self._readers = 0
+
+    @property
+    def between(self) -> float:
+        """The seconds between two texts, now."""
+        return self._text * max(1.0, self._readers / _READERS_AT_PACE)
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Count one more reader as long as the context is open."""
+        self._readers += 1
+        try:
+            yield
+        finally:
+            self._readers -= 1
 
 
 @dataclass(slots=True)
@@ -105,7 +124,7 @@ class ReplyStream:
         with_html: whether it wants to see the reply.
         zone: that of moments.
         turn_of: reads the turn as the API gives it out, once it has ended; None where there is none.
-        pace: how often something is said.
+        pace: that of all readers of the server.
     """
 
     def __init__(
@@ -133,17 +152,18 @@ class ReplyStream:
         if self._look is not None:
             self._look.waiting = said_before(self._reply.behind(0)[: self._number])
         spoke_at = loop.time()
-        while True:
-            chunk = await self._take(loop.time())
-            if chunk:
-                yield chunk
-                spoke_at = loop.time()
-            if self._reply.ended and self._number >= self._reply.last:
-                return
-            await self._wait(loop, spoke_at + self._pace.ping)
-            if loop.time() - spoke_at >= self._pace.ping:
-                yield PING
-                spoke_at = loop.time()
+        with self._pace.reading():
+            while True:
+                chunk = await self._take(loop.time())
+                if chunk:
+                    yield chunk
+                    spoke_at = loop.time()
+                if self._reply.ended and self._number >= self._reply.last:
+                    return
+                await self._wait(loop, spoke_at + self._pace.ping)
+                if loop.time() - spoke_at >= self._pace.ping:
+                    yield PING
+                    spoke_at = loop.time()
 
     async def _wait(self, loop: asyncio.AbstractEventLoop, ping_at: float) -> None:
         """Wait until there is something to say, or maybe so."""
@@ -172,7 +192,7 @@ class ReplyStream:
             said.append(event_bytes(name, data, number=self._number))
         if self._look is not None:
             said.append(await self._look.advance())
-        self._due_at = now + self._pace.text
+        self._due_at = now + self._pace.between
         return b"".join(said)
 
     async def _event(self, event: TurnEvent | ReplyDone | ReplyFailed) -> tuple[str, Mapping[str, object]]:
